@@ -1,0 +1,67 @@
+//! The answer of one limit.
+
+use crate::{Algorithm, Quota};
+
+/// What happened to one charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The budget has room for the charge.
+    Allow,
+    /// Not yet: the same charge passes after this wait, if nothing else arrives meanwhile.
+    Deny {
+        /// The shortest wait, in microseconds; at least 1.
+        retry_us: u64,
+    },
+    /// Never: the charge is larger than the budget when full.
+    Never,
+}
+
+/// The answer of one limit: may it pass, what is left, and when to come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decision {
+    /// Whether the charge passes.
+    pub outcome: Outcome,
+    /// Whole units left after this decision; 0 while the budget owes.
+    pub remaining: u64,
+    /// Microseconds until the whole budget is back, if nothing more arrives.
+    pub reset_us: u64,
+    /// Microseconds until more is left than now; the token bucket has it in `reset_us` already.
+    pub(crate) more_us: u64,
+}
+
+impl Decision {
+    pub(crate) const fn new(outcome: Outcome, remaining: u64, reset_us: u64, more_us: u64) -> Self {
+        Self { outcome, remaining, reset_us, more_us }
+    }
+
+    /// Whether the charge passes.
+    pub const fn allowed(&self) -> bool {
+        matches!(self.outcome, Outcome::Allow)
+    }
+
+    /// The shortest wait in microseconds after which the same charge passes: 0 when it was allowed,
+    /// `None` when it never will.
+    pub const fn retry_us(&self) -> Option<u64> {
+        match self.outcome {
+            Outcome::Allow => Some(0),
+            Outcome::Deny { retry_us } => Some(retry_us),
+            Outcome::Never => None,
+        }
+    }
+
+    /// Microseconds until at least one more unit is left than [`remaining`](Self::remaining) says; 0 when
+    /// the budget is full. `quota` is the one that decided.
+    pub fn more_us(&self, quota: &Quota) -> u64 {
+        if quota.algorithm() != Algorithm::TokenBucket {
+            return self.more_us;
+        }
+        let missing = quota.capacity().saturating_sub(self.remaining);
+        if missing == 0 {
+            return 0;
+        }
+        // All but one of the missing units come back after the next one; what is left of the reset is its time.
+        let later = u128::from(missing - 1) * u128::from(quota.token()) / u128::from(quota.leak().max(1));
+        self.reset_us.saturating_sub(u64::try_from(later).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,1 @@
+//! The program `tope`. Sockets, files and signals live here and nowhere else.

@@ -1,0 +1,40 @@
+//! What a limit may ask of a request. Facts borrow: a request is read once and nothing is copied.
+
+use std::net::IpAddr;
+
+use ::http::HeaderMap;
+
+/// What is known of one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The method, as sent.
+    pub method: &'a str,
+    /// The path that limits are matched against: normalised, without a trailing slash, without path parameters, lower
+    /// case where the policy ignores case. See [`http::path`](crate::http::path).
+    pub path: &'a str,
+    /// Its other reading, where an encoded slash makes two: limits that match either apply.
+    pub other_path: Option<&'a str>,
+    /// The host, lower case, without port and final dot; empty when there is none.
+    pub host: &'a str,
+    /// The query string without its `?`.
+    pub query: Option<&'a str>,
+    /// All header fields.
+    pub headers: &'a HeaderMap,
+    /// The caller's address in canonical form; `None` only where a log has none.
+    pub address: Option<IpAddr>,
+    /// Who is calling.
+    pub client: Client<'a>,
+    /// A CORS preflight: charged to limits by `ip` and `all` alone.
+    pub preflight: bool,
+    /// A cost that replaces every cost of the policy: from a log.
+    pub cost: Option<u32>,
+}
+
+/// Who is calling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client<'a> {
+    /// The name in the key file (or what a trusted proxy says); `None`: nobody that we know, counted by address.
+    pub name: Option<&'a str>,
+    /// The plan, by its place in the policy; 0 when the policy has no plans.
+    pub plan: u16,
+}

@@ -1,0 +1,1 @@
+//! A refusal as a gRPC status.

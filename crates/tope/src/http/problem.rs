@@ -1,0 +1,1 @@
+//! The body of a refusal, RFC 9457.

@@ -62,7 +62,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// Takes all charges or none: judges every one at `now_us`, then takes them if every enforced budget has room. A
     /// shadow budget that refuses is not charged and stops nobody. A store that is shared uses its own clock.
-    fn charge(&self, charges: &[Charge<'_>], now_us: u64) -> Answer<Result<Charged, StoreError>, Self::Charging>;
+    ///
+    /// What is ready at once is written to `charged`, which is large and should be moved rarely.
+    fn charge(
+        &self,
+        charges: &[Charge<'_>],
+        now_us: u64,
+        charged: &mut Charged,
+    ) -> Answer<Result<(), StoreError>, Self::Charging>;
 
     /// Corrects by `delta` units at `now_us` what `charge` took at `taken_us` ([`Answered::at_us`]): never above full,
     /// at most one capacity owing, nothing when the window of the admission is over. The charge's cost is not looked

@@ -1,0 +1,12 @@
+//! Locks: the system's, or those of a scheduler that tries interleavings.
+
+#[cfg(not(shuttle))]
+pub(super) use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic};
+
+#[cfg(shuttle)]
+pub(super) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic};
+
+/// Locks. A thread that panicked with the lock held has left a state that is whole: states are written in one step.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -73,14 +73,14 @@ pub fn write_policy_item(out: &mut impl fmt::Write, name: &str, quota: &Quota) -
 /// wait. A bucket's is never so short that available over window is above its rate.
 fn window_s(entry: &Entry<'_>) -> u64 {
     let (decision, quota) = (&entry.decision, entry.quota);
-    let more = match decision.outcome {
+    let more = match decision.outcome() {
         Outcome::Deny { retry_us } => return seconds(retry_us),
         Outcome::Never => decision.reset_us,
         Outcome::Allow => decision.more_us(quota),
     };
-    if quota.algorithm() != Algorithm::TokenBucket || quota.leak() == 0 {
+    if quota.algorithm() != Algorithm::TokenBucket || quota.amount() == 0 {
         return seconds(more);
     }
-    let drain_us = (u128::from(decision.remaining) * u128::from(quota.token())).div_ceil(u128::from(quota.leak()));
+    let drain_us = (u128::from(decision.remaining) * u128::from(quota.token().value())).div_ceil(u128::from(quota.leak().value()));
     seconds(more).max(seconds(u64::try_from(drain_us).unwrap_or(u64::MAX)))
 }

@@ -31,8 +31,7 @@ static TRIPLE: [HeaderName; 3] = [
     HeaderName::from_static(triple::NAMES[1]),
     HeaderName::from_static(triple::NAMES[2]),
 ];
-static DRAFT: [HeaderName; 2] =
-    [HeaderName::from_static(draft::NAMES[0]), HeaderName::from_static(draft::NAMES[1])];
+static DRAFT: [HeaderName; 2] = [HeaderName::from_static(draft::NAMES[0]), HeaderName::from_static(draft::NAMES[1])];
 static X_RATELIMIT: [HeaderName; 5] = [
     HeaderName::from_static(x_ratelimit::NAMES[0]),
     HeaderName::from_static(x_ratelimit::NAMES[1]),

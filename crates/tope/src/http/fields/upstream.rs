@@ -70,9 +70,9 @@ fn bare_item(text: &[u8]) -> Option<&[u8]> {
         b'?' => matches!(rest.first()?, b'0' | b'1').then(|| &rest[1..]),
         b'-' => number(rest),
         b'0'..=b'9' => number(text),
-        b'A'..=b'Z' | b'a'..=b'z' | b'*' => Some(after_all(rest, |byte| {
-            byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~:/".contains(&byte)
-        })),
+        b'A'..=b'Z' | b'a'..=b'z' | b'*' => {
+            Some(after_all(rest, |byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~:/".contains(&byte)))
+        }
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 //! keys nor its path, and no header field.
 
 mod json;
-mod words;
+pub(super) mod words;
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER};

@@ -105,7 +105,8 @@ fn head_has_the_same_fields_and_no_body() {
 
 #[test]
 fn the_other_answers() {
-    let rows = [(bad_request(BadPath::Escape), 400), (bad_gateway(), 502), (gateway_timeout(), 504), (store_down(), 503)];
+    let rows =
+        [(bad_request(BadPath::Escape), 400), (bad_gateway(), 502), (gateway_timeout(), 504), (store_down(), 503)];
     for (response, status) in rows {
         let said = body(&response);
         assert_eq!((response.status().as_u16(), &said["status"]), (status, &json!(status)));

@@ -4,7 +4,7 @@
 use tope_core::Verdict;
 
 /// The `detail` of a refusal, and the message of a gRPC status.
-pub(crate) fn detail(verdict: &Verdict<'_>) -> String {
+pub(in super::super) fn detail(verdict: &Verdict<'_>) -> String {
     let name = verdict.refused_by().map_or("", |entry| entry.name);
     match verdict.retry_after_s() {
         Some(seconds) => format!("The budget of the limit '{name}' is used up. Try again in {}.", length(seconds)),

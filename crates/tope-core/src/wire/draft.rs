@@ -38,20 +38,20 @@ pub fn listed<'a>(verdict: &Verdict<'a>) -> impl Iterator<Item = &'a Entry<'a>> 
     leading.into_iter().chain(others).take(MOST)
 }
 
-/// Writes the value of `RateLimit`; nothing when no enforced limit applied.
+/// Writes the value of `RateLimit` for these limits, as [`listed`]; nothing when there are none.
 ///
 /// # Errors
 /// As the writer does.
-pub fn write_state(out: &mut impl fmt::Write, verdict: &Verdict<'_>) -> fmt::Result {
-    write_list(out, listed(verdict), |out, entry| write_state_item(out, entry))
+pub fn write_state<'a>(out: &mut impl fmt::Write, listed: impl Iterator<Item = &'a Entry<'a>>) -> fmt::Result {
+    write_list(out, listed, |out, entry| write_state_item(out, entry))
 }
 
-/// Writes the value of `RateLimit-Policy` for the same limits; nothing when no enforced limit applied.
+/// Writes the value of `RateLimit-Policy` for these limits, as [`listed`]; nothing when there are none.
 ///
 /// # Errors
 /// As the writer does.
-pub fn write_policy(out: &mut impl fmt::Write, verdict: &Verdict<'_>) -> fmt::Result {
-    write_list(out, listed(verdict), |out, entry| write_policy_item(out, entry.name, entry.quota))
+pub fn write_policy<'a>(out: &mut impl fmt::Write, listed: impl Iterator<Item = &'a Entry<'a>>) -> fmt::Result {
+    write_list(out, listed, |out, entry| write_policy_item(out, entry.name, entry.quota))
 }
 
 /// Writes one item of `RateLimit`.

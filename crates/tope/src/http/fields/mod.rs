@@ -12,8 +12,8 @@ use arrayvec::ArrayVec;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tope_core::Verdict;
 use tope_core::wire::{draft, retry_after, text, triple, x_ratelimit};
+use tope_core::{Entry, Verdict};
 
 /// Which header fields say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,8 @@ pub fn write(headers: &mut HeaderMap, verdict: &Verdict<'_>, dialects: &[Dialect
     if dialects.is_empty() {
         return;
     }
-    let Some(leading) = verdict.leading() else { return };
+    let listed: ArrayVec<&Entry<'_>, { draft::MOST }> = draft::listed(verdict).collect();
+    let Some(leading) = listed.first() else { return };
     let remaining = leading.decision.remaining;
     let mut values = Values::new();
     for (place, dialect) in dialects.iter().enumerate() {
@@ -55,21 +56,20 @@ pub fn write(headers: &mut HeaderMap, verdict: &Verdict<'_>, dialects: &[Dialect
             _ if dialects[..place].contains(dialect) => {}
             Dialect::Triple if upstream::is_tighter(headers, &TRIPLE[1], remaining) => {}
             Dialect::Triple => {
-                for (name, number) in TRIPLE.iter().zip(triple::values(verdict).into_iter().flatten()) {
+                for (name, number) in TRIPLE.iter().zip(triple::of(leading)) {
                     values.push(name, |out| text::write_digits(out, number));
                 }
             }
             Dialect::Draft => {
-                values.push(&DRAFT[0], |out| draft::write_state(out, verdict));
-                values.push(&DRAFT[1], |out| draft::write_policy(out, verdict));
+                values.push(&DRAFT[0], |out| draft::write_state(out, listed.iter().copied()));
+                values.push(&DRAFT[1], |out| draft::write_policy(out, listed.iter().copied()));
             }
             Dialect::XRateLimit if upstream::is_tighter(headers, &X_RATELIMIT[1], remaining) => {}
             Dialect::XRateLimit => {
-                let Some((numbers, resource)) = x_ratelimit::values(verdict, now_us) else { continue };
-                for (name, number) in X_RATELIMIT.iter().zip(numbers) {
+                for (name, number) in X_RATELIMIT.iter().zip(x_ratelimit::of(leading, now_us)) {
                     values.push(name, |out| text::write_digits(out, number));
                 }
-                values.push(&X_RATELIMIT[4], |out| out.write_str(resource));
+                values.push(&X_RATELIMIT[4], |out| out.write_str(leading.name));
             }
         }
     }

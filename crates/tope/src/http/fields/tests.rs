@@ -197,7 +197,7 @@ proptest! {
     fn any_upstream_fields_leave_a_readable_list(
         theirs in proptest::collection::vec(
             prop_oneof!["[ -~]{0,40}", "(\"[a-z]\";r=[0-9]{1,3}(;t=[0-9])?(, ?)?){1,3}", "[a-z\";=,: ]{0,12}",
-                "-?[0-9]{0,17}[.]?[0-9]{0,4}", "\"a\";x=-?[0-9]{0,17}[.]?[0-9]{0,4}"], 0..4),
+                ":[a-zA-Z+/=]{0,6}:?", "-?[0-9]{0,17}[.]?[0-9]{0,4}", "\"a\";x=-?[0-9]{0,17}[.]?[0-9]{0,4}"], 0..4),
     ) {
         let api = quota(60, 60);
         let mut headers = HeaderMap::new();

@@ -1,6 +1,16 @@
 //! What becomes of an upstream's own fields of our names: a gateway may only make a message stricter.
 
+use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// Base64 as readers of structured fields take it, RFC 9651 section 4.2.7: without padding and with any pad bits.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// Whether an upstream says, in the field `remaining`, that less is left than `ours`. What is no single number says
 /// nothing.
@@ -64,8 +74,8 @@ fn bare_item(text: &[u8]) -> Option<&[u8]> {
     match first {
         b'"' => string(rest),
         b':' => {
-            let after = after_all(rest, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='));
-            after.strip_prefix(b":")
+            let end = rest.iter().position(|byte| *byte == b':')?;
+            LENIENT.decode(&rest[..end]).is_ok().then(|| &rest[end + 1..])
         }
         b'?' => matches!(rest.first()?, b'0' | b'1').then(|| &rest[1..]),
         b'-' => number(rest),

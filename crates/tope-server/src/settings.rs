@@ -1,0 +1,1 @@
+//! What a policy file says about the program itself.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tope::Policy;
 
 use super::talk::BadInput;
-use crate::replay::joint_store::Memory;
+use tope::store::memory::Memory;
 
 /// A policy that was read.
 #[derive(Debug)]

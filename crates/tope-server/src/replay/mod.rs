@@ -16,7 +16,6 @@
 pub mod decisions;
 pub mod formats;
 pub(crate) mod joint;
-pub(crate) mod joint_store;
 pub mod lines;
 pub mod order;
 pub mod pass;

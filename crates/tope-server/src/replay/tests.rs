@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use http::HeaderMap;
 use tope::Budget;
+use tope::charge::Mark;
 use tope::core::algorithm;
 use tope::core::{Algorithm, Decision, Entry, Quota, State, Verdict};
 use tope::store::StoreError;
@@ -31,7 +32,7 @@ impl Model {
         let budget = |(name, rate): &(&str, &str)| {
             let Ok(tope::core::Rate::Quota(quota)) = rate.parse() else { panic!("{rate}") };
             let shadow = name.starts_with("shadow");
-            Budget { name: (*name).to_owned(), quota, edges: [].into(), shadow, number: 0 }
+            Budget { name: (*name).to_owned(), quota, edges: [].into(), shadow, mark: Mark::default() }
         };
         Self { budgets: rates.iter().map(budget).collect(), states: HashMap::new(), judged: Vec::new() }
     }
@@ -260,7 +261,7 @@ fn decisions_equal_the_oracle() {
             let burst = (algorithm == Algorithm::TokenBucket).then(|| number("burst"));
             let quota = Quota::new(algorithm, number("limit"), number("period_us"), burst).unwrap();
             let name = shape["name"].as_str().unwrap().to_owned();
-            model.budgets.push(Budget { name, quota, edges: [].into(), shadow: false, number: 0 });
+            model.budgets.push(Budget { name, quota, edges: [].into(), shadow: false, mark: Mark::default() });
         }
         let steps = case["steps"].as_array().unwrap();
         let line = |step: &serde_json::Value| {

@@ -1,1 +1,0 @@
-//! What a policy file says about the program itself.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tope::Policy;
 
 use super::talk::BadInput;
+use super::view::View;
 use tope::store::memory::Memory;
 
 /// A policy that was read.
@@ -13,6 +14,8 @@ use tope::store::memory::Memory;
 pub(crate) struct Loaded {
     /// The policy.
     pub(crate) policy: Policy,
+    /// The same for people.
+    pub(crate) view: View,
 }
 
 /// Reads the policy at `path`.

@@ -10,6 +10,9 @@
 //! | [`schema`] | `tope schema`: the JSON Schema of policy files |
 //! | [`completions`] | `tope completions`: for a shell |
 //! | [`load`] | a policy file, read |
+//! | [`view`] | a policy as plain data, in the words of its file |
+//! | [`plain`] | limits in plain words |
+//! | [`trial`] | a policy's tests, run |
 //! | [`request`] | a request as it is written on a command line or in a test |
 //! | [`out`], [`talk`], [`table`], [`words`] | how things are said |
 
@@ -20,11 +23,14 @@ pub mod gateway;
 pub mod key;
 mod load;
 mod out;
+mod plain;
 pub mod replay;
 mod request;
 pub mod schema;
 pub(crate) mod table;
 mod talk;
+mod trial;
+mod view;
 pub(crate) mod words;
 
 use std::process::ExitCode;

@@ -3,10 +3,11 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
 use http::HeaderMap;
-use tope::Policy;
 use tope::facts::Client;
 use tope::http::{client_addr, path};
+use tope::{Judgement, Policy};
 
 /// A path, read.
 #[derive(Debug)]
@@ -46,4 +47,19 @@ pub(crate) fn is_preflight(method: &str, headers: &HeaderMap) -> bool {
 pub(crate) fn client_named<'a>(policy: &'a Policy, name: Option<&'a str>, plan: Option<&str>) -> Client<'a> {
     let _ = (policy, plan);
     Client { name, plan: 0 }
+}
+
+/// The fields of an answer: `fields::write(&mut headers, &verdict, &policy.dialects, now_us)`
+pub(crate) fn answer_fields(judgement: &Judgement) -> HeaderMap {
+    let _ = judgement;
+    HeaderMap::new()
+}
+
+/// A refusal, its fields and its body:
+/// `problem::refusal(&verdict, &policy.dialects, policy.docs.as_deref(), policy.reject_status(budget), now_us)`
+pub(crate) fn refusal(judgement: &Judgement) -> http::Response<Bytes> {
+    let mut response = http::Response::new(Bytes::new());
+    *response.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+    let _ = judgement;
+    response
 }

@@ -86,9 +86,42 @@ impl<S: Store> Pass for Limited<S> {
         now_us: u64,
         rows: &mut Vec<(u16, Decision)>,
     ) -> Result<Outcome<'a>, StoreError> {
-        let policy = &self.policy;
+        let Some(reading) = Reading::of(&self.policy, line, headers) else { return Ok(Outcome::BadPath) };
+        let judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
+            Answer::Ready(judgement) => judgement?,
+            Answer::Pending(_) => unreachable!("a replay is given a store that answers at once"),
+        };
+        rows.clear();
+        rows.extend_from_slice(judgement.rows());
+        let caller = match (reading.client.name, reading.address) {
+            (Some(name), _) => Caller::Client(name),
+            (None, Some(address)) => Caller::Address(address),
+            (None, None) => Caller::Unknown,
+        };
+        Ok(Outcome::Judged { allowed: judgement.allowed(), refused_by: judgement.refused_by(), caller })
+    }
+}
+
+/// A line, read as a door reads a request: once.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    line: &'a Line<'a>,
+    headers: &'a HeaderMap,
+    target: Target<'a>,
+    /// The path in its one form.
+    pub(crate) path: joint::Path,
+    /// The caller's address.
+    pub(crate) address: Option<IpAddr>,
+    /// Who is calling.
+    pub(crate) client: Client<'a>,
+    preflight: bool,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads a line; `None` when its path may not pass.
+    pub(crate) fn of(policy: &'a Policy, line: &'a Line<'a>, headers: &'a HeaderMap) -> Option<Self> {
         let target = Target::of(line, headers);
-        let Some(path) = joint::normalise(target.path, &policy.paths) else { return Ok(Outcome::BadPath) };
+        let path = joint::normalise(target.path, &policy.paths)?;
         // Our own log has the caller already; others have the peer.
         let (address, client, preflight) = match &line.ours {
             Some(ours) => (line.address, ours_client(policy, ours), ours.preflight),
@@ -99,30 +132,23 @@ impl<S: Store> Pass for Limited<S> {
                 (address, client, joint::is_preflight(&line.method, headers))
             }
         };
-        let facts = Facts {
-            method: &line.method,
-            path: &path.matched,
-            other_path: path.other.as_deref(),
-            host: &target.host,
-            query: target.query,
-            headers,
-            address,
-            client,
-            preflight,
-            cost: line.cost,
-        };
-        let judgement = match self.limiter.judge(Arc::clone(policy), &facts, now_us) {
-            Answer::Ready(judgement) => judgement?,
-            Answer::Pending(_) => unreachable!("a replay is given a store that answers at once"),
-        };
-        rows.clear();
-        rows.extend_from_slice(judgement.rows());
-        let caller = match (client.name, address) {
-            (Some(name), _) => Caller::Client(name),
-            (None, Some(address)) => Caller::Address(address),
-            (None, None) => Caller::Unknown,
-        };
-        Ok(Outcome::Judged { allowed: judgement.allowed(), refused_by: judgement.refused_by(), caller })
+        Some(Self { line, headers, target, path, address, client, preflight })
+    }
+
+    /// What limits may ask of it.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        Facts {
+            method: &self.line.method,
+            path: &self.path.matched,
+            other_path: self.path.other.as_deref(),
+            host: &self.target.host,
+            query: self.target.query,
+            headers: self.headers,
+            address: self.address,
+            client: self.client,
+            preflight: self.preflight,
+            cost: self.line.cost,
+        }
     }
 }
 

@@ -65,7 +65,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     match Reading::of(&policy, &line, &headers) {
         Some(reading) => {
             Explained { view: &loaded.view, limiter: &limiter, reading: &reading, line: &line, headers: &headers }
-                .write(&mut out)?
+                .write(&mut out)?;
         }
         None => {
             writeln!(out, "\nthe path may not pass: 400 before any limit, because servers could read it in two ways")?;
@@ -155,7 +155,9 @@ impl Explained<'_> {
             if rows.is_empty() {
                 rows.push([limit.name.clone(), "no".to_owned(), self.why_not(limit), String::new()]);
             }
-            rows.into_iter().for_each(|row| table.row(row));
+            for row in rows {
+                table.row(row);
+            }
         }
         table.write(out)
     }
@@ -172,8 +174,8 @@ impl Explained<'_> {
         let applied = entries.iter().filter(|entry| of_limit(entry.name));
         let row = |entry: &tope::core::Entry<'_>| {
             let budget = format!("{}: {}", entry.quota, plain::how_much(&Rate::Quota(*entry.quota)));
-            let applies = if entry.enforced { "yes" } else { "shadow" };
-            [entry.name.to_owned(), applies.to_owned(), self.bucket(limit), budget]
+            let word = if entry.enforced { "yes" } else { "shadow" };
+            [entry.name.to_owned(), word.to_owned(), self.bucket(limit), budget]
         };
         applied.map(row).collect()
     }

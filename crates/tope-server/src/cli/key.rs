@@ -120,11 +120,11 @@ mod tests {
     #[test]
     fn names_are_read_back_as_they_were() {
         for name in ["acme", "acme-2.eu_x"] {
-            assert_eq!(yaml(name, "NAME").unwrap(), name);
+            assert_eq!(yaml(name, "NAME").expect("a good name"), name);
         }
         for name in ["no", "TRUE", "1e3", "a b", "a: b", "*x", "{a}", "a,b", "-", "~", "a#b", "\"", "\\", "a 'b'"] {
-            let said = yaml(name, "NAME").unwrap();
-            assert_eq!(serde_json::from_str::<String>(&said).unwrap(), name);
+            let said = yaml(name, "NAME").expect("a good name");
+            assert_eq!(serde_json::from_str::<String>(&said).expect("a good name"), name);
         }
         for name in ["", " a", "a\n", "a\u{7}b", "ä", &"x".repeat(101)] {
             assert!(yaml(name, "NAME").is_err(), "{name:?}");

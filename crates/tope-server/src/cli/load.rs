@@ -55,7 +55,7 @@ fn text(path: &Path) -> Result<String, BadInput> {
     let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
         let column =
             before.iter().rev().take_while(|byte| **byte != b'\n').filter(|byte| (**byte & 0xc0) != 0x80).count() + 1;
         BadInput::new(format!("{name}:{line}:{column}: the file is not UTF-8")).hint("save it as UTF-8")

@@ -26,7 +26,8 @@ pub(crate) fn limit(limit: &Limit) -> String {
         text.push_str(cost);
     }
     if let Some(status) = limit.status {
-        text.push_str(&format!("; a refusal is {status}"));
+        text.push_str("; a refusal is ");
+        text.push_str(&status.to_string());
     }
     if limit.disabled {
         text.push_str(" (disabled)");
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     fn words(rate: &str) -> String {
-        how_much(&rate.parse().unwrap())
+        how_much(&rate.parse().expect("a rate"))
     }
 
     #[test]
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn limits_read_as_people_say_them() {
-        let rate = |text: &str| vec![(String::new(), text.parse().unwrap())];
+        let rate = |text: &str| vec![(String::new(), text.parse().expect("a rate"))];
         let mut one = Limit {
             name: "login".to_owned(),
             on: "POST /login".to_owned(),

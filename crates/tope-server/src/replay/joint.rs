@@ -21,7 +21,7 @@ pub(crate) struct Path {
 }
 
 /// `path::normalise(path, rules).ok()`
-pub(crate) fn normalise(path: &str, rules: &path::Rules) -> Option<Path> {
+pub(crate) fn normalise(path: &str, rules: path::Rules) -> Option<Path> {
     let _ = rules;
     let matched = if path.len() > 1 { path.strip_suffix('/').unwrap_or(path) } else { path };
     path.starts_with('/').then(|| Path { forward: path.to_owned(), matched: matched.to_owned(), other: None })

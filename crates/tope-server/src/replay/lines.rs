@@ -37,7 +37,7 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// What the reader says.
-    pub fn next(&mut self) -> io::Result<Option<Raw<'_>>> {
+    pub fn read(&mut self) -> io::Result<Option<Raw<'_>>> {
         let mut seen = 0;
         let mut too_long = false;
         loop {
@@ -114,7 +114,7 @@ mod tests {
     fn all(bytes: &[u8], step: usize) -> Vec<Option<Vec<u8>>> {
         let mut lines = Lines::new(Slow(bytes, step));
         let mut found = Vec::new();
-        while let Some(raw) = lines.next().unwrap() {
+        while let Some(raw) = lines.read().expect("memory can be read") {
             found.push(match raw {
                 Raw::Bytes(bytes) => Some(bytes.to_vec()),
                 Raw::TooLong => None,
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn long_lines_do_not_grow_the_buffer_without_bound() {
         let mut lines = Lines::new(io::repeat(b'x').take(64 << 20));
-        assert_eq!(lines.next().unwrap(), Some(Raw::TooLong));
-        assert_eq!(lines.next().unwrap(), None);
+        assert_eq!(lines.read().expect("memory can be read"), Some(Raw::TooLong));
+        assert_eq!(lines.read().expect("memory can be read"), None);
         assert!(lines.buffer.len() <= 4 * LONGEST, "{} bytes", lines.buffer.len());
     }
 }

@@ -121,16 +121,15 @@ impl<'a> Reading<'a> {
     /// Reads a line; `None` when its path may not pass.
     pub(crate) fn of(policy: &'a Policy, line: &'a Line<'a>, headers: &'a HeaderMap) -> Option<Self> {
         let target = Target::of(line, headers);
-        let path = joint::normalise(target.path, &policy.paths)?;
+        let path = joint::normalise(target.path, policy.paths)?;
         // Our own log has the caller already; others have the peer.
-        let (address, client, preflight) = match &line.ours {
-            Some(ours) => (line.address, ours_client(policy, ours), ours.preflight),
-            None => {
-                let address = line.address.map(|peer| joint::client_address(peer, headers, &policy.address));
-                let trusted = line.address.is_some_and(|peer| joint::trusted(peer, &policy.address));
-                let client = policy.identify(headers, target.query, trusted);
-                (address, client, joint::is_preflight(&line.method, headers))
-            }
+        let (address, client, preflight) = if let Some(ours) = &line.ours {
+            (line.address, ours_client(policy, ours), ours.preflight)
+        } else {
+            let address = line.address.map(|peer| joint::client_address(peer, headers, &policy.address));
+            let trusted = line.address.is_some_and(|peer| joint::trusted(peer, &policy.address));
+            let client = policy.identify(headers, target.query, trusted);
+            (address, client, joint::is_preflight(&line.method, headers))
         };
         Some(Self { line, headers, target, path, address, client, preflight })
     }

@@ -27,7 +27,7 @@ impl Progress {
                 }
                 None => (ProgressBar::new_spinner(), "{spinner} {bytes}  {msg}  {elapsed}"),
             };
-            bar.with_style(ProgressStyle::with_template(template).expect("the templates above are well formed"))
+            bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         Self { read: Rc::default(), bar, lines: 0 }
     }

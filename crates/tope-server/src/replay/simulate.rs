@@ -67,7 +67,7 @@ pub fn replay(
         let trouble = |number| move |error| ReplayError::Log(log.name(), number, error);
         let mut lines = log.open(progress.read()).map_err(trouble(0))?;
         let mut known = format;
-        while let Some(raw) = lines.next().map_err(trouble(number))? {
+        while let Some(raw) = lines.read().map_err(trouble(number))? {
             number += 1;
             progress.line();
             let place = Place { file, line: number };

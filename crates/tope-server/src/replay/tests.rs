@@ -62,7 +62,7 @@ impl Pass for Model {
             let step = |cost| algorithm::step(&budget.quota, &[], state, now_us, cost);
             let (decision, taken) = step(line.cost.unwrap_or(1));
             after.push((step(0), taken));
-            rows.push((i.try_into().unwrap(), decision));
+            rows.push((i.try_into().expect("a good test"), decision));
         }
         let entry = |(i, decision): &(u16, Decision)| {
             let budget = &self.budgets[usize::from(*i)];
@@ -77,7 +77,7 @@ impl Pass for Model {
             self.states.insert((i, who.clone()), if allowed { taken } else { untaken });
         }
         let place = |name| self.budgets.iter().position(|budget| budget.name == name);
-        let refused_by = refused_by.and_then(place).map(|place| place.try_into().unwrap());
+        let refused_by = refused_by.and_then(place).map(|place| place.try_into().expect("a good test"));
         let caller = line.address.map_or(Caller::Unknown, Caller::Address);
         Ok(Outcome::Judged { allowed, refused_by, caller })
     }
@@ -105,27 +105,27 @@ struct Done {
 impl Done {
     fn text(&self, model: &Model) -> String {
         let mut text = Vec::new();
-        Report::new(&self.tally, &model.budgets, &self.names).write_text(&mut text).unwrap();
-        String::from_utf8(text).unwrap()
+        Report::new(&self.tally, &model.budgets, &self.names).write_text(&mut text).expect("a good test");
+        String::from_utf8(text).expect("a good test")
     }
 }
 
 fn run(model: &mut Model, logs: &[&str]) -> Done {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a good test");
     let names: Vec<String> = (1..=logs.len()).map(|number| format!("{number}.log")).collect();
     let sources: Vec<Source> = names
         .iter()
         .zip(logs)
         .map(|(name, text)| {
             let path = folder.path().join(name);
-            std::fs::write(&path, text).unwrap();
+            std::fs::write(&path, text).expect("a good test");
             Source::new(&path)
         })
         .collect();
     let kept = Kept::default();
     let decisions = Decisions::new(Box::new(kept.clone()), &model.budgets, &names);
-    let tally = replay(model, &sources, None, Some(decisions), &mut Progress::new(None)).unwrap();
-    let decisions = String::from_utf8(kept.0.borrow().clone()).unwrap();
+    let tally = replay(model, &sources, None, Some(decisions), &mut Progress::new(None)).expect("a good test");
+    let decisions = String::from_utf8(kept.0.borrow().clone()).expect("a good test");
     Done { tally, decisions, names }
 }
 
@@ -144,7 +144,7 @@ fn decisions_are_as_the_format_says() {
 "#;
     assert_eq!(done.decisions, expected);
     for line in done.decisions.lines() {
-        serde_json::from_str::<serde_json::Value>(line).unwrap();
+        serde_json::from_str::<serde_json::Value>(line).expect("a good test");
     }
 }
 
@@ -216,23 +216,25 @@ note: 1 line is older than one before; judged at the latest time so far
 
 #[test]
 fn gzip_in_several_members_is_one_log() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a good test");
     let path = folder.path().join("log");
     let mut bytes = Vec::new();
     for part in ["{\"time\":1,\"pa", "th\":\"/a\"}\n{\"time\":2,\"path\":\"/b\"}\n"] {
         let mut member = flate2::write::GzEncoder::new(&mut bytes, flate2::Compression::fast());
-        member.write_all(part.as_bytes()).unwrap();
-        member.finish().unwrap();
+        member.write_all(part.as_bytes()).expect("a good test");
+        member.finish().expect("a good test");
     }
-    std::fs::write(&path, &bytes).unwrap();
+    std::fs::write(&path, &bytes).expect("a good test");
     let mut model = Model::new(&[]);
     let mut progress = Progress::new(None);
-    let tally = replay(&mut model, &[Source::new(&path)], Some(Format::Json), None, &mut progress).unwrap();
+    let tally =
+        replay(&mut model, &[Source::new(&path)], Some(Format::Json), None, &mut progress).expect("a good test");
     assert_eq!((tally.requests, tally.broken), (2, 0));
     assert_eq!(progress.read().get(), bytes.len() as u64);
 
-    std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
-    let error = replay(&mut model, &[Source::new(&path)], None, None, &mut Progress::new(None)).unwrap_err();
+    std::fs::write(&path, &bytes[..bytes.len() - 9]).expect("a good test");
+    let error =
+        replay(&mut model, &[Source::new(&path)], None, None, &mut Progress::new(None)).expect_err("it is wrong");
     assert!(error.to_string().contains("can't be read"), "{error}");
 }
 
@@ -241,31 +243,31 @@ fn gzip_in_several_members_is_one_log() {
 fn decisions_equal_the_oracle() {
     let folder = std::env::var("TOPE_VECTORS")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../tope-core/tests/vectors").to_owned());
-    let cases = std::fs::read_to_string(Path::new(&folder).join("request.jsonl")).unwrap();
+    let cases = std::fs::read_to_string(Path::new(&folder).join("request.jsonl")).expect("a good test");
     let mut compared = 0;
     for case in cases.lines() {
-        let case: serde_json::Value = serde_json::from_str(case).unwrap();
-        let shapes = case["limits"].as_array().unwrap();
+        let case: serde_json::Value = serde_json::from_str(case).expect("a good test");
+        let shapes = case["limits"].as_array().expect("a good test");
         // The model has no sliding logs; the store's own tests have.
         if shapes.iter().any(|shape| shape["algorithm"] == "sliding-log") {
             continue;
         }
         let mut model = Model::new(&[]);
         for shape in shapes {
-            let number = |name: &str| shape[name].as_u64().unwrap();
-            let algorithm = match shape["algorithm"].as_str().unwrap() {
+            let number = |name: &str| shape[name].as_u64().expect("a good test");
+            let algorithm = match shape["algorithm"].as_str().expect("a good test") {
                 "token-bucket" => Algorithm::TokenBucket,
                 "fixed-window" => Algorithm::FixedWindow,
                 _ => Algorithm::SlidingWindow,
             };
             let burst = (algorithm == Algorithm::TokenBucket).then(|| number("burst"));
-            let quota = Quota::new(algorithm, number("limit"), number("period_us"), burst).unwrap();
-            let name = shape["name"].as_str().unwrap().to_owned();
+            let quota = Quota::new(algorithm, number("limit"), number("period_us"), burst).expect("a good test");
+            let name = shape["name"].as_str().expect("a good test").to_owned();
             model.budgets.push(Budget { name, quota, edges: [].into(), shadow: false, mark: Mark::default() });
         }
-        let steps = case["steps"].as_array().unwrap();
+        let steps = case["steps"].as_array().expect("a good test");
         let line = |step: &serde_json::Value| {
-            let us = step["at_us"].as_u64().unwrap();
+            let us = step["at_us"].as_u64().expect("a good test");
             format!(
                 "{{\"time\":{}.{:06},\"ip\":\"::1\",\"path\":\"/\",\"cost\":{}}}\n",
                 us / 1_000_000,
@@ -276,7 +278,7 @@ fn decisions_equal_the_oracle() {
         let done = run(&mut model, &[&steps.iter().map(line).collect::<String>()]);
         assert_eq!(done.tally.late, 0);
         for (said, step) in done.decisions.lines().zip(steps) {
-            let said: serde_json::Value = serde_json::from_str(said).unwrap();
+            let said: serde_json::Value = serde_json::from_str(said).expect("a good test");
             assert_eq!((&said["allowed"], &said["limits"]), (&step["allowed"], &step["limits"]), "{said}");
             compared += 1;
         }

@@ -10,9 +10,9 @@ fn make(written: &Written<'_>) -> Result<Settings, String> {
 
 #[test]
 fn what_is_not_said_is_safe() {
-    let settings = make(&Written::default()).unwrap();
-    assert_eq!(settings.listen, "127.0.0.1:8080".parse().unwrap());
-    assert_eq!(settings.admin, "127.0.0.1:9080".parse().unwrap());
+    let settings = make(&Written::default()).expect("good settings");
+    assert_eq!(settings.listen, "127.0.0.1:8080".parse().expect("good settings"));
+    assert_eq!(settings.admin, "127.0.0.1:9080".parse().expect("good settings"));
     let waits = [settings.header_timeout, settings.idle_timeout, settings.upstream_timeout];
     assert_eq!(waits.map(|wait| wait.as_secs()), [10, 60, 30]);
     assert_eq!((settings.access_log, settings.max_keys, settings.memory_file), (false, 1_000_000, None));
@@ -31,13 +31,13 @@ fn what_is_said_counts() {
         memory_file: Some("state.tope"),
         ..Written::default()
     };
-    let settings = make(&written).unwrap();
-    let host = |text: &str| text.parse().unwrap();
+    let settings = make(&written).expect("good settings");
+    let host = |text: &str| text.parse().expect("good settings");
     let upstreams = [Upstream::Http1(host("a:1")), Upstream::Http2(host("[::1]:2")), Upstream::Http1(host("b"))];
     assert_eq!(settings.upstreams, upstreams);
     assert_eq!(settings.header_timeout.as_millis(), 1_500);
     assert_eq!(settings.memory_file.as_deref(), Some(Path::new("etc/state.tope")));
-    let demo = make(&Written { upstream: vec![said("demo")], ..Written::default() }).unwrap();
+    let demo = make(&Written { upstream: vec![said("demo")], ..Written::default() }).expect("good settings");
     assert_eq!(demo.upstreams, [Upstream::Demo]);
 }
 
@@ -74,9 +74,9 @@ fn what_is_wrong_says_where_and_what_to_do() {
         (Written { max_keys: Some(said(0)), ..Written::default() }, "`max_keys` lies between 1 and 4,294,967,296"),
     ];
     for (written, message) in cases {
-        let wrong = make(&written).unwrap_err();
+        let wrong = make(&written).expect_err("it is wrong");
         assert!(wrong.starts_with(&format!("etc/policy.yaml:3:11: {message}\nhint: ")), "{wrong}");
     }
-    let secret = make(&upstream("http://user:hunter2@a")).unwrap_err();
+    let secret = make(&upstream("http://user:hunter2@a")).expect_err("it is wrong");
     assert!(!secret.contains("hunter2") && !secret.contains("user:"), "{secret}");
 }

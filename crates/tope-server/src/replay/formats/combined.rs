@@ -30,8 +30,8 @@ pub fn parse<'a>(line: &'a [u8], headers: &mut HeaderMap) -> Result<Line<'a>, Br
     let time_us = time::common(fields.bracketed()?).map_err(|why| Broken::at(time_at + 1, why))?;
     fields.space()?;
     let request_at = fields.at + 1;
-    let (method, target) =
-        split(fields.quoted()?).ok_or_else(|| Broken::at(request_at, "the request is not `METHOD TARGET PROTOCOL`"))?;
+    let (method, target) = split(&fields.quoted()?)
+        .ok_or_else(|| Broken::at(request_at, "the request is not `METHOD TARGET PROTOCOL`"))?;
     fields.space()?;
     let status_at = fields.at + 1;
     let status = std::str::from_utf8(fields.word()?).ok().and_then(|status| status.parse().ok());
@@ -168,9 +168,9 @@ impl<'a> Fields<'a> {
 }
 
 /// `GET /a HTTP/1.1` as method and target. A target may hold spaces in logs that undo percent-encoding.
-fn split<'a>(request: Cow<'a, [u8]>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-    let method_ends = memchr::memchr(b' ', &request)?;
-    let protocol = memchr::memrchr(b' ', &request).filter(|at| request[at + 1..].starts_with(b"HTTP/"));
+fn split<'a>(request: &Cow<'a, [u8]>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    let method_ends = memchr::memchr(b' ', request)?;
+    let protocol = memchr::memrchr(b' ', request).filter(|at| request[at + 1..].starts_with(b"HTTP/"));
     let target_ends = protocol.unwrap_or(request.len());
     let method = &request[..method_ends];
     if method.is_empty() || !method.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(byte))
@@ -179,7 +179,7 @@ fn split<'a>(request: Cow<'a, [u8]>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
     }
     let target = request.get(method_ends + 1..target_ends).filter(|target| !target.is_empty())?;
     let sendable = |byte: &u8| byte.is_ascii_graphic();
-    match &request {
+    match request {
         Cow::Borrowed(bytes) if target.iter().all(sendable) => {
             let bytes: &'a [u8] = bytes;
             let method = std::str::from_utf8(&bytes[..method_ends]).ok()?;

@@ -12,7 +12,7 @@ fn json_lines_say_what_they_say() {
     let line =
         br#"{"time": "2026-09-21T14:13:20.123456Z", "ip": "203.0.113.7", "method": "POST", "path": "/lo\u0067in?x=1",
         "headers": {"X-Api-Key": "k", "Accept": ["a", "b"]}, "status": 200, "cost": 3, "host": "h", "more": [1.5e9]}"#;
-    let read = Format::Json.parse(line, &mut headers).unwrap();
+    let read = Format::Json.parse(line, &mut headers).expect("a good line");
     let expected = Line {
         time_us: 1_790_000_000_123_456,
         address: "203.0.113.7".parse().ok(),
@@ -46,7 +46,7 @@ fn json_times_are_read_to_the_microsecond() {
     ];
     for (time, us) in cases {
         let line = format!(r#"{{"time":{time},"path":"/"}}"#);
-        assert_eq!(parse(Format::Json, line.as_bytes()).unwrap().time_us, us, "{time}");
+        assert_eq!(parse(Format::Json, line.as_bytes()).expect("a good line").time_us, us, "{time}");
     }
 }
 
@@ -83,16 +83,16 @@ fn what_is_no_request_says_why() {
         (r"[1]", "not a JSON object"),
     ];
     for (line, why) in json {
-        assert_eq!(parse(Format::Json, line.as_bytes()).unwrap_err().why, why, "{line}");
+        assert_eq!(parse(Format::Json, line.as_bytes()).expect_err("it is wrong").why, why, "{line}");
     }
-    assert_eq!(parse(Format::Json, b"{\"time\":1,\"path\":\"/\xff\"}").unwrap_err().column, Some(20));
+    assert_eq!(parse(Format::Json, b"{\"time\":1,\"path\":\"/\xff\"}").expect_err("it is wrong").column, Some(20));
 }
 
 #[test]
 fn combined_and_common_lines_say_what_they_say() {
     let mut headers = HeaderMap::new();
     let line = br#"203.0.113.7 - a b [17/May/2015:10:05:03 +0200] "GET /a?b=\"c\" HTTP/1.1" 200 - "http://x/" "M\x20(\\)" "192.0.2.1""#;
-    let read = Format::Combined.parse(line, &mut headers).unwrap();
+    let read = Format::Combined.parse(line, &mut headers).expect("a good line");
     assert_eq!(read.time_us, 1_431_849_903_000_000);
     assert_eq!(read.target.as_deref(), Some("/a?b=\"c\""));
     assert_eq!((read.method.as_ref(), read.status), ("GET", Some(200)));
@@ -101,7 +101,7 @@ fn combined_and_common_lines_say_what_they_say() {
     assert_eq!(headers["x-forwarded-for"], "192.0.2.1");
 
     let targets = [
-        (&br#"GET / HTTP/1.1"#[..], "/"),
+        (&b"GET / HTTP/1.1"[..], "/"),
         (b"GET /", "/"),
         (b"GET /a b HTTP/1.0", "/a%20b"),
         (br"GET /\xC3\xa4 HTTP/1.1", "/%C3%A4"),
@@ -113,7 +113,7 @@ fn combined_and_common_lines_say_what_they_say() {
     ];
     for (request, target) in targets {
         let line = [b"::1 - - [01/Jan/1970:00:00:00 +0000] \"", request, b"\" 400 0"].concat();
-        let read = parse(Format::Combined, &line).unwrap();
+        let read = parse(Format::Combined, &line).expect("a good line");
         assert_eq!(read.target.as_deref(), Some(target));
         assert_eq!(read.time_us, 0);
     }
@@ -148,7 +148,7 @@ fn broken_combined_lines_say_why_and_where() {
         ),
     ];
     for (line, column, why) in cases {
-        let broken = parse(Format::Combined, line).unwrap_err();
+        let broken = parse(Format::Combined, line).expect_err("it is wrong");
         assert_eq!((broken.column, broken.why.as_ref()), (Some(column), why), "{}", String::from_utf8_lossy(line));
     }
 }
@@ -157,13 +157,13 @@ fn broken_combined_lines_say_why_and_where() {
 fn our_own_log_has_the_caller() {
     let line = br#"{"time":"2026-09-21T14:13:20.123456Z","seq":7,"method":"GET","path":"/a","host":"h","status":429,
         "address":"203.0.113.7","client":"acme","plan":"pro","preflight":false,"verdict":"refused","refused_by":"api","took_us":12}"#;
-    let read = parse(Format::Access, line).unwrap();
-    let ours = read.ours.unwrap();
+    let read = parse(Format::Access, line).expect("a good line");
+    let ours = read.ours.expect("a good line");
     assert_eq!((read.time_us, ours.seq), (1_790_000_000_123_456, 7));
     assert_eq!((ours.client.as_deref(), ours.plan.as_deref()), (Some("acme"), Some("pro")));
     assert_eq!((ours.verdict.as_deref(), ours.refused_by.as_deref()), (Some("refused"), Some("api")));
     let anonymous = br#"{"time":1,"seq":0,"method":"GET","path":"/","address":null,"client":null,"refused_by":null}"#;
-    assert_eq!(parse(Format::Access, anonymous).unwrap().ours.unwrap().client, None);
+    assert_eq!(parse(Format::Access, anonymous).expect("a good line").ours.expect("a good line").client, None);
 }
 
 #[test]
@@ -226,8 +226,8 @@ proptest! {
 
     #[test]
     fn calendar_times_are_exact(us in 0..1_u64 << 53, quarters in -80..=80_i8) {
-        let at = jiff::Timestamp::from_microsecond(us.cast_signed()).unwrap();
-        let zone = jiff::tz::Offset::from_seconds(i32::from(quarters) * 900).unwrap();
+        let at = jiff::Timestamp::from_microsecond(us.cast_signed()).expect("a good line");
+        let zone = jiff::tz::Offset::from_seconds(i32::from(quarters) * 900).expect("a good line");
         let local = at.to_zoned_datetime(zone.to_time_zone());
         let rfc = local.strftime("%Y-%m-%dT%H:%M:%S.%6f%:z").to_string();
         prop_assert_eq!(time::rfc3339(rfc.as_bytes()), Ok(us), "{}", rfc);

@@ -99,6 +99,8 @@ mod tests {
         let any = answered(&["*"], app);
         assert_eq!(any["access-control-allow-origin"], "https://app.example.org");
         assert!(!any.contains_key("access-control-allow-credentials"));
+        // Nor when a client sends the star itself.
+        assert!(!answered(&["*"], &[("origin", "*")]).contains_key("access-control-allow-credentials"));
     }
 
     #[test]

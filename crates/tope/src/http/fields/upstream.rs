@@ -35,7 +35,9 @@ pub(super) fn put_before(headers: &mut HeaderMap, name: &HeaderName, ours: Optio
         Ok(Entry::Occupied(mut place)) => {
             let theirs: Vec<HeaderValue> = place.iter().filter(|line| is_list(line.as_bytes())).cloned().collect();
             place.insert(ours);
-            theirs.into_iter().for_each(|line| place.append(line));
+            for line in theirs {
+                place.append(line);
+            }
         }
         Err(_) => {}
     }

@@ -6,7 +6,10 @@ use arrayvec::ArrayVec;
 use smallvec::SmallVec;
 
 use super::Policy;
+use super::key::{self, Around, KeyForm, Made, Part};
+use super::limit::Limit;
 use crate::charge::{Charge, MAX_CHARGES};
+use crate::facts::Facts;
 
 /// What one request must pay: for each rate that applies, the budget, the bytes that name the bucket, the cost. The
 /// keys lie in one buffer, on the stack while they are of usual length.
@@ -45,19 +48,79 @@ impl Charges {
         self.rows.iter().map(charge).collect()
     }
 
-    /// The buffer in which keys are written; returns where writing begins.
-    pub(super) fn bytes(&mut self) -> &mut SmallVec<[u8; 256]> {
-        &mut self.bytes
+    /// What a request must pay under a policy.
+    pub(super) fn new(policy: &Policy, facts: &Facts<'_>) -> Self {
+        let mut charges = Self::default();
+        if policy.exempt.iter().any(|exemption| exemption.frees(facts)) {
+            return charges;
+        }
+        let mut same = Same::default();
+        if facts.other_path.is_some() {
+            policy.limits.iter().for_each(|limit| charges.add(policy, limit, facts, &mut same));
+        } else {
+            for place in policy.first.of(facts.path) {
+                charges.add(policy, &policy.limits[usize::from(*place)], facts, &mut same);
+            }
+        }
+        if !charges.is_empty() && facts.address.is_some() {
+            let from = charges.bytes.len();
+            key::write_address(facts.address, policy.address.ipv6_prefix, &mut charges.bytes);
+            charges.group = from..charges.bytes.len();
+        }
+        charges
     }
 
-    /// Names the address block that newcomers of this request share.
-    pub(super) fn set_group(&mut self, group: Range<usize>) {
-        self.group = group;
+    /// Adds what one limit asks for.
+    fn add(&mut self, policy: &Policy, limit: &Limit, facts: &Facts<'_>, same: &mut Same) {
+        let budgets = limit.budgets(facts.client.plan);
+        if (budgets.is_empty() && limit.deny.is_none()) || (facts.preflight && !limit.key.counts_preflights()) {
+            return;
+        }
+        let Some(met) = limit.matching.meet(facts) else { return };
+        let from = self.bytes.len();
+        let around = Around { plans: &policy.plans, ipv6_prefix: policy.address.ipv6_prefix, seed: &policy.seed };
+        let shared = same.of(&limit.key);
+        let (made, key) = match shared {
+            Some(Some(key)) => (Made::Key, key.clone()),
+            other => {
+                let made = limit.key.write(facts, &limit.matching, met, around, &mut self.bytes);
+                let key = from..self.bytes.len();
+                if let Some(shared) = other {
+                    *shared = Some(key.clone());
+                }
+                (made, key)
+            }
+        };
+        let cost = limit.costs.of(facts);
+        match made {
+            Made::Key => budgets.iter().for_each(|budget| self.push(*budget, key.clone(), cost)),
+            Made::Skip => self.bytes.truncate(from),
+            Made::Deny => {
+                // A cost of nothing would be let through by a budget of nothing.
+                limit.deny.iter().for_each(|budget| self.push(*budget, key.clone(), cost.max(1)));
+            }
+        }
     }
 
-    /// Adds a charge whose key was written to [`bytes`](Self::bytes). The compiler has refused policies in which more
-    /// than sixteen can meet.
-    pub(super) fn push(&mut self, budget: u16, key: Range<usize>, cost: u32) {
+    /// Adds a charge. The compiler has refused policies in which more than sixteen can meet.
+    fn push(&mut self, budget: u16, key: Range<usize>, cost: u32) {
         self.rows.push(Row { budget, key, cost });
+    }
+}
+
+/// Where the keys that many limits share were written.
+#[derive(Debug, Default)]
+struct Same {
+    ip: Option<Range<usize>>,
+    client: Option<Range<usize>>,
+}
+
+impl Same {
+    fn of(&mut self, key: &KeyForm) -> Option<&mut Option<Range<usize>>> {
+        match key.parts.as_slice() {
+            [Part::Ip] => Some(&mut self.ip),
+            [Part::Client] => Some(&mut self.client),
+            _ => None,
+        }
     }
 }

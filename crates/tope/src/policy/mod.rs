@@ -1,9 +1,62 @@
 //! All limits of one file, compiled: what was written becomes what is meant, once. Names no store.
+//!
+//! ```text
+//! text -> document (a tree with places) -> file (every field as plain data) -> compile -> Policy
+//! ```
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`file`] | what was written: every field, each value with its place; the JSON Schema |
+//! | [`error`] | places, problems, and how they are told |
+//! | `document`, `variables`, `traps` | YAML to a tree; `${NAME}`; where YAML surprises |
+//! | `findings` | problems as they are found, and what is never shown |
+//! | `compile` | a file to a policy, section by section |
+//! | `matching`, `exempt`, `first` | when a limit applies |
+//! | `key`, `clients` | to whom: the bytes that name a bucket; who is calling |
+//! | `plan`, `cost`, `calendar`, `limit` | how much |
+//! | `guard`, `reach`, `warnings` | what a file as a whole may not say, or seldom means |
+//! | `charges` | what one request must pay |
 
+mod calendar;
+mod cases;
 mod charges;
+mod clients;
+#[cfg(feature = "yaml")]
+mod compile;
+mod cost;
+mod document;
+pub mod error;
+mod exempt;
+pub mod file;
+mod findings;
+mod first;
+mod guard;
+mod key;
+mod limit;
+mod matching;
+mod plan;
+mod reach;
+mod surroundings;
+mod traps;
+mod variables;
+mod warnings;
 
+use std::collections::HashSet;
+
+pub use cases::Test;
 pub use charges::Charges;
+pub use compile::{read, read_and};
+pub use error::{At, Errors, Place, Problem, Warning};
+pub use file::{File, schema};
+pub use findings::{Finding, Findings};
+pub use limit::{Limit, Mode};
+pub use surroundings::Surroundings;
 
+use self::clients::Known;
+use self::exempt::Exemption;
+use self::first::Index;
+use self::key::Seed;
+use self::reach::Reach;
 use crate::charge::Budget;
 use crate::facts::{Client, Facts};
 use crate::http::{client_addr, cors, fields, path};
@@ -24,25 +77,102 @@ pub struct Policy {
     pub cors: Option<cors::Rules>,
     /// A page that a refusal points to.
     pub docs: Option<String>,
+    /// What was written, for the sections that a program compiles by itself. API keys are not kept.
+    pub file: File,
+    limits: Vec<Limit>,
+    /// For each budget, the place of its limit.
+    of_budget: Vec<u16>,
+    first: Index,
+    plans: Vec<String>,
+    known: Known,
+    exempt: Vec<Exemption>,
+    seed: Seed,
+    tests: Vec<Test>,
+    warnings: Vec<Warning>,
+    files: Vec<String>,
+    reach: Reach,
+    used_columns: HashSet<String>,
 }
 
 impl Policy {
+    /// A policy without limits: everything passes.
+    pub fn permissive() -> Self {
+        read("upstream: demo\n", "permissive", &()).expect("a file without limits is a policy")
+    }
+
     /// What this request must pay: one charge for each rate of each limit that applies, in the order of the file.
     pub fn charges(&self, facts: &Facts<'_>) -> Charges {
-        let _ = facts;
-        Charges::default()
+        Charges::new(self, facts)
     }
 
     /// Who is calling, by what the policy's `clients` says: a key in a header, bearer token, cookie or query, or a
     /// header whose word counts when it comes from a trusted peer.
-    pub fn identify<'a>(&'a self, headers: &'a ::http::HeaderMap, query: Option<&str>, trusted_peer: bool) -> Client<'a> {
-        let _ = (headers, query, trusted_peer);
-        Client { name: None, plan: 0 }
+    pub fn identify<'a>(
+        &'a self,
+        headers: &'a ::http::HeaderMap,
+        query: Option<&str>,
+        trusted_peer: bool,
+    ) -> Client<'a> {
+        self.known.identify(headers, query, trusted_peer)
+    }
+
+    /// The caller that an access log names: `name` as it was logged, `plan` by its name. A plan that is no longer
+    /// there is the client's present one, or that of a caller without a key.
+    pub fn client_named<'a>(&self, name: Option<&'a str>, plan: Option<&str>) -> Client<'a> {
+        let logged = plan.and_then(|plan| self.plan_named(plan));
+        let present = || name.map_or(self.known.otherwise(), |name| self.known.plan_of(name));
+        Client { name, plan: logged.unwrap_or_else(present) }
+    }
+
+    /// The place of a plan, by its name.
+    pub fn plan_named(&self, name: &str) -> Option<u16> {
+        self.plans.iter().position(|plan| plan == name).and_then(|at| u16::try_from(at).ok())
     }
 
     /// The status of a refusal by this budget's limit, where the policy says another than 429.
     pub fn reject_status(&self, budget: u16) -> Option<u16> {
-        let _ = budget;
-        None
+        self.limit_of(budget).reject_status()
+    }
+
+    /// The limits, in the order of the file.
+    pub fn limits(&self) -> &[Limit] {
+        &self.limits
+    }
+
+    /// The limit that a budget belongs to. The budgets of one limit are added up under its name.
+    pub fn limit_of(&self, budget: u16) -> &Limit {
+        &self.limits[usize::from(self.of_budget[usize::from(budget)])]
+    }
+
+    /// The names of the plans, in the order of the file; a plan's place is its number.
+    pub fn plans(&self) -> &[String] {
+        &self.plans
+    }
+
+    /// What the file says should come of some requests.
+    pub fn tests(&self) -> &[Test] {
+        &self.tests
+    }
+
+    /// What is allowed and seldom meant.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// The names of the files that were read besides the policy itself, relative to it.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// The same policy, counted and enforced on nobody.
+    #[must_use]
+    pub fn shadow(mut self) -> Self {
+        self.budgets.iter_mut().for_each(|budget| budget.shadow = true);
+        for limit in &mut self.limits {
+            if limit.mode == Mode::Enforce {
+                limit.mode = Mode::Shadow;
+            }
+        }
+        self
     }
 }

@@ -1,0 +1,167 @@
+//! The limits of a file.
+
+use crate::charge::Budget;
+use crate::http::path::Rules;
+use crate::policy::cost::Costs;
+use crate::policy::error::At;
+use crate::policy::file::{File, LimitEntry, Many, MissingWord, ModeWord, Rates};
+use crate::policy::findings::Findings;
+use crate::policy::key::{self, KeyForm, Missing};
+use crate::policy::limit::{Limit, Mode, Text};
+use crate::policy::matching::{self, Host, Matching, When};
+use crate::policy::plan::{Asked, Plans, check_name};
+use tope_core::Quota;
+
+/// More limits are a mistake of a program that wrote them.
+const MOST: usize = 10_000;
+
+/// Compiles all limits; nothing where one was blamed.
+pub(super) fn compile(file: &File, rules: Rules, plans: &mut Plans<'_>, findings: &mut Findings) -> Option<Vec<Limit>> {
+    let entries = file.limits.as_ref().map_or(&[] as &[_], |limits| &limits.0);
+    if let Some((name, _)) = entries.get(MOST) {
+        findings.blame(name.place, format!("there are more than {MOST} limits"));
+        return None;
+    }
+    let compiled: Vec<_> = entries.iter().map(|(name, entry)| limit(name, entry, rules, plans, findings)).collect();
+    compiled.into_iter().collect()
+}
+
+fn limit(
+    name: &At<String>,
+    entry: &LimitEntry,
+    rules: Rules,
+    plans: &mut Plans<'_>,
+    findings: &mut Findings,
+) -> Option<Limit> {
+    check_name("a limit", name, findings);
+    let matching = matching(entry, rules, findings);
+    let missing = match entry.missing.as_ref().map(|word| word.value).unwrap_or_default() {
+        MissingWord::Ip => Missing::Ip,
+        MissingWord::Deny => Missing::Deny,
+        MissingWord::Skip => Missing::Skip,
+    };
+    let key = match &entry.by {
+        None => Some(KeyForm::all()),
+        Some(by) => key::parse(&by.0, missing, &matching, findings),
+    };
+    if let (Some(word), Some(key)) = (&entry.missing, &key) {
+        if !key.parts.iter().any(key::Part::is_chosen) {
+            findings
+                .blame(word.place, "no part of this key can be missing")
+                .hint("`missing` is for header, cookie, query and path");
+        }
+    }
+    let mode = match entry.mode.as_ref().map(|word| word.value).unwrap_or_default() {
+        ModeWord::Enforce => Mode::Enforce,
+        ModeWord::Shadow => Mode::Shadow,
+        ModeWord::Disabled => Mode::Disabled,
+    };
+    let costs = Costs::parse(entry.cost.as_ref(), rules, findings);
+    let reject = status(entry, findings);
+    let Some(rates) = &entry.rate else {
+        findings
+            .blame(name.place, format!("limit `{}` has no rate", name.value))
+            .hint("add `rate: 60/min`, `rate: plan.COLUMN`, or `rate: unlimited` if that is meant");
+        return None;
+    };
+    let asked = Asked { name, rates: &rates.value, shadow: mode == Mode::Shadow, enabled: mode != Mode::Disabled };
+    let sizes = plans.sizes(&asked, findings);
+    let deny = deny(&asked, missing, rates, plans, findings);
+    let text = Text { matches: match_text(entry), by: by_text(entry.by.as_ref()) };
+    let caller_chosen = entry.caller_chosen.as_ref().is_some_and(|yes| yes.value);
+    Some(Limit {
+        name: name.value.clone(),
+        place: name.place,
+        matching,
+        key: key?,
+        keyed: entry.by.is_some(),
+        costs,
+        mode,
+        reject,
+        caller_chosen,
+        sizes,
+        deny,
+        text,
+    })
+}
+
+/// A budget of nothing for whoever lacks a part of the key.
+fn deny(
+    asked: &Asked<'_>,
+    missing: Missing,
+    rates: &At<Rates>,
+    plans: &mut Plans<'_>,
+    findings: &mut Findings,
+) -> Option<u16> {
+    if missing != Missing::Deny || !asked.enabled {
+        return None;
+    }
+    let (name, edges) = (asked.name.to_owned(), [].into());
+    let budget = Budget { name, quota: Quota::NONE, edges, shadow: asked.shadow, number: 0 };
+    plans.add(budget, rates, findings)
+}
+
+fn matching(entry: &LimitEntry, rules: Rules, findings: &mut Findings) -> Matching {
+    let mut patterns = |written: &Option<Many<String>>| {
+        let texts = written.iter().flat_map(|many| &many.0);
+        texts.filter_map(|text| matching::parse(text, text.place, rules, findings)).collect()
+    };
+    let (own, except) = (patterns(&entry.matches), patterns(&entry.except));
+    let mut hosts = Vec::new();
+    for host in entry.host.iter().flat_map(|hosts| &hosts.0) {
+        match Host::parse(host) {
+            Ok(read) => hosts.push(read),
+            Err(message) => drop(findings.blame(host.place, message)),
+        }
+    }
+    let mut when = Vec::new();
+    for condition in entry.when.iter().flat_map(|all| &all.0) {
+        match When::parse(condition) {
+            Ok(read) => when.push(read),
+            Err(message) => drop(findings.blame(condition.place, message).hint("as in `header X-Env = staging`")),
+        }
+    }
+    Matching { patterns: own, except, hosts, when, ignore_case: rules.ignore_case }
+}
+
+fn status(entry: &LimitEntry, findings: &mut Findings) -> Option<u16> {
+    let status = entry.reject.as_ref()?.status.as_ref()?;
+    let code = u16::try_from(status.value.0).ok().filter(|code| (400..600).contains(code));
+    if code.is_none() {
+        findings
+            .blame(status.place, "the status of a refusal is 400 to 599")
+            .hint("429 is the usual one, 503 for a ceiling");
+    }
+    code
+}
+
+fn listed(many: &Many<String>) -> String {
+    let texts: Vec<&str> = many.0.iter().map(|text| text.as_str()).collect();
+    texts.join(", ")
+}
+
+fn match_text(entry: &LimitEntry) -> String {
+    let mut text = entry.matches.as_ref().map_or_else(|| "/**".to_owned(), listed);
+    let more = [("except", &entry.except), ("host", &entry.host), ("when", &entry.when)];
+    for (word, many) in more {
+        if let Some(many) = many {
+            text.push_str(&format!("; {word} {}", listed(many)));
+        }
+    }
+    text
+}
+
+fn by_text(by: Option<&Many<String>>) -> String {
+    by.map_or_else(|| "all".to_owned(), listed)
+}
+
+/// For each budget, the place of its limit.
+pub(super) fn of_budget(limits: &[Limit], budgets: usize) -> Vec<u16> {
+    let mut of = vec![0; budgets];
+    for (place, limit) in limits.iter().enumerate() {
+        let place = u16::try_from(place).expect("there are at most 10,000 limits");
+        let own = limit.sizes.iter().flat_map(|size| &size.budgets).chain(&limit.deny);
+        own.for_each(|budget| of[usize::from(*budget)] = place);
+    }
+    of
+}

@@ -1,0 +1,107 @@
+//! A limit as it is written.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::rate::Rates;
+use super::record::{Entries, Many, Read, record};
+use super::scalar::{Amount, words};
+use crate::policy::document::{Kind, Node};
+use crate::policy::error::At;
+use crate::policy::findings::Findings;
+
+record! {
+    /// A named quota, when it applies and to whom.
+    LimitEntry is "a limit" {
+        /// `[METHOD[,METHOD]] PATH`; `*` is one segment, `**` the rest, `:name` a named segment. Everything unless said.
+        matches: Many<String> = "match",
+        /// The hosts it applies to; `*.example.org` is every host below.
+        host: Many<String> = "host",
+        /// `header X = V`: all of these must hold.
+        when: Many<String> = "when",
+        /// What it does not apply to, in the form of `match`.
+        except: Many<String> = "except",
+        /// What names a bucket: `all`, `ip`, `client`, `plan`, `route`, `header X`, `cookie X`, `query X`, `path NAME`.
+        by: Many<String> = "by",
+        /// What becomes of a request without a part of the key.
+        missing: At<MissingWord> = "missing",
+        /// The key may be of parts that the caller chooses alone.
+        caller_chosen: At<bool> = "caller_chosen",
+        /// How much. A list: all of them apply.
+        #[schemars(required)]
+        rate: At<Rates> = "rate",
+        /// Units that a request takes: a number, or a number for each form of `match`; the largest that matches.
+        cost: At<Cost> = "cost",
+        /// Whether it is enforced.
+        mode: At<ModeWord> = "mode",
+        /// How a refusal is told.
+        reject: Reject = "reject",
+    }
+    later ["count", "ban", "wait", "charge", "reserve", "hold", "store_down"]
+}
+
+record! {
+    /// How a refusal is told.
+    Reject is "`reject`" {
+        /// The status of a refusal, 400 to 599; 429 unless said.
+        status: At<Amount> = "status",
+    }
+    later ["body", "headers", "message"]
+}
+
+words! {
+    /// What becomes of a request without a part of the key.
+    MissingWord is "word for `missing`" {
+        /// The address stands in for the part.
+        #[default]
+        Ip = "ip",
+        /// The request is refused.
+        Deny = "deny",
+        /// The limit does not apply.
+        Skip = "skip",
+    }
+}
+
+words! {
+    /// Whether a limit is enforced.
+    ModeWord is "mode" {
+        /// It refuses.
+        #[default]
+        Enforce = "enforce",
+        /// It counts and reports, and never refuses.
+        Shadow = "shadow",
+        /// It does nothing.
+        Disabled = "disabled",
+    }
+}
+
+/// Units that a request takes.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Cost {
+    /// The same for every request.
+    Same(Amount),
+    /// By what the request matches; 1 where it matches none.
+    Matching(Entries<At<Amount>>),
+}
+
+impl Read for Cost {
+    fn read(node: &Node, findings: &mut Findings) -> Option<Self> {
+        match &node.kind {
+            Kind::Map(_) => Entries::read(node, findings).map(Self::Matching),
+            _ => Amount::read(node, findings).map(Self::Same),
+        }
+    }
+}
+
+impl JsonSchema for Cost {
+    fn schema_name() -> Cow<'static, str> {
+        "Cost".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let amount = generator.subschema_for::<Amount>();
+        json_schema!({ "anyOf": [amount, { "type": "object", "additionalProperties": amount }] })
+    }
+}

@@ -49,8 +49,8 @@ proptest! {
     fn refused_until_exactly_the_moment_we_said(bucket in buckets(), start in starts(), arrivals in arrivals()) {
         drive(bucket, start, &arrivals, |before, now_us, cost, decision, _| {
             let capacity = before.quota.capacity();
-            prop_assert_eq!(decision.outcome == Outcome::Never, u64::from(cost) > capacity);
-            if let Outcome::Deny { retry_us } = decision.outcome {
+            prop_assert_eq!(decision.outcome() == Outcome::Never, u64::from(cost) > capacity);
+            if let Outcome::Deny { retry_us } = decision.outcome() {
                 prop_assert!(retry_us > 0);
                 let early = before.clone().check(now_us + retry_us - 1, cost);
                 prop_assert_eq!(early.retry_us(), Some(if retry_us == 1 { retry_us } else { 1 }));

@@ -108,7 +108,7 @@ proptest! {
             prop_assert!(*t >= Some(1));
             let t = u64::try_from(t.expect("just seen")).expect("not negative");
             if let Some(retry_after) = retry_after::value(&verdict) {
-                prop_assert!(retry_after >= t || decision.outcome == Outcome::Never, "{retry_after} < {t}");
+                prop_assert!(retry_after >= t || decision.outcome() == Outcome::Never, "{retry_after} < {t}");
             }
             // Never an invitation to more than the rate of a bucket.
             if decision.allowed() && quota.algorithm() == Algorithm::TokenBucket {
@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!((x_limit, x_remaining, name), (limit, remaining, leading.name));
         prop_assert_eq!(x_used, limit - remaining);
         prop_assert_eq!(x_reset, NOW / 1_000_000 + reset.max(1));
-        match leading.decision.outcome {
+        match leading.decision.outcome() {
             Outcome::Deny { retry_us } => {
                 prop_assert_eq!(retry_after::value(&verdict), Some(reset));
                 prop_assert!(reset * 1_000_000 >= retry_us && (reset - 1) * 1_000_000 < retry_us);

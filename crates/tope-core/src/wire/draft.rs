@@ -85,7 +85,7 @@ pub fn write_policy_item(out: &mut impl fmt::Write, name: &str, quota: &Quota) -
 /// window is above its rate. `None` where nothing was ever allowed and no time helps.
 fn effective_window_s(entry: &Entry<'_>) -> Option<u64> {
     let (decision, quota) = (&entry.decision, entry.quota);
-    if let Outcome::Deny { retry_us } = decision.outcome {
+    if let Outcome::Deny { retry_us } = decision.outcome() {
         return Some(seconds(retry_us));
     }
     if quota.capacity() == 0 {
@@ -93,7 +93,7 @@ fn effective_window_s(entry: &Entry<'_>) -> Option<u64> {
     }
     let more = seconds(decision.more_us(quota));
     if quota.algorithm() == Algorithm::TokenBucket {
-        let drain_us = decision.remaining.saturating_mul(quota.token()).div_ceil(quota.leak());
+        let drain_us = quota.leak().ceil(decision.remaining.saturating_mul(quota.token().value()));
         return Some(more.max(seconds(drain_us)));
     }
     let full = decision.remaining >= quota.capacity();

@@ -22,7 +22,7 @@ pub fn of(entry: &Entry<'_>) -> [u64; 3] {
 
 /// Seconds for a reset: the wait of a refusal, else the time to the full budget (0 when it is full).
 fn reset_s(decision: &Decision) -> u64 {
-    match decision.outcome {
+    match decision.outcome() {
         Outcome::Deny { retry_us } => seconds(retry_us),
         Outcome::Allow | Outcome::Never => decision.reset_us.div_ceil(1_000_000),
     }

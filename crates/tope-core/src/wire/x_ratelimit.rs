@@ -19,7 +19,7 @@ pub fn values<'a>(verdict: &Verdict<'a>, now_us: u64) -> Option<([u64; 4], &'a s
 /// The values in the order of [`NAMES`] for one limit.
 pub fn of(entry: &Entry<'_>, now_us: u64) -> [u64; 4] {
     let (limit, remaining) = (entry.quota.capacity(), entry.decision.remaining);
-    let wait_us = match entry.decision.outcome {
+    let wait_us = match entry.decision.outcome() {
         Outcome::Deny { retry_us } => retry_us,
         Outcome::Allow | Outcome::Never => entry.decision.reset_us,
     };

@@ -8,7 +8,7 @@ use super::protobuf::Message;
 /// The status of a refusal. `amounts`: whether the client may hear how much its limits are.
 pub(super) fn status(code: u8, message: &str, verdict: &Verdict<'_>, amounts: bool) -> Vec<u8> {
     let mut status = Message::default().number(1, u64::from(code)).text(2, message);
-    if let Some(Outcome::Deny { retry_us }) = verdict.refused_by().map(|entry| entry.decision.outcome) {
+    if let Some(Outcome::Deny { retry_us }) = verdict.refused_by().map(|entry| entry.decision.outcome()) {
         status = status.message(3, &any("RetryInfo", &retry_info(retry_us)));
     }
     status

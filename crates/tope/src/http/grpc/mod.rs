@@ -73,7 +73,7 @@ pub fn code(status: StatusCode) -> u8 {
 }
 
 fn pushback(verdict: &Verdict<'_>) -> HeaderValue {
-    match verdict.refused_by().map(|entry| entry.decision.outcome) {
+    match verdict.refused_by().map(|entry| entry.decision.outcome()) {
         Some(Outcome::Deny { retry_us }) if retry_us.div_ceil(1000) <= LONGEST_PUSHBACK_MS => {
             HeaderValue::from(retry_us.div_ceil(1000))
         }

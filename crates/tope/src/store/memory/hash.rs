@@ -20,6 +20,7 @@ impl Seed {
     }
 
     /// The hash of the facts that name a bucket.
+    #[inline]
     pub(super) fn key(&self, key: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.0[0], self.0[1]).hash(key)
     }
@@ -30,16 +31,16 @@ impl Seed {
     }
 }
 
-/// What a bucket is known by: its key within its budget. A bijection of the key's hash for each label, so that
-/// nothing is lost. Never [`NEVER_USED`](super::table::NEVER_USED) or [`VACATED`](super::table::VACATED).
+/// What a bucket is known by: its key within its budget. Both hashes are uniform, so their sum without carry is too.
+/// Never [`NEVER_USED`](super::table::NEVER_USED) or [`VACATED`](super::table::VACATED).
+#[inline]
 pub(super) fn bucket(key: u64, label: u64) -> u64 {
-    let mixed = (key ^ label).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    let mixed = mixed ^ mixed >> 32;
-    if mixed < 2 { mixed + 2 } else { mixed }
+    let hash = key ^ label;
+    if hash < 2 { hash + 2 } else { hash }
 }
 
 /// A place among `many` for a hash.
+#[inline]
 pub(super) fn scale(hash: u64, many: usize) -> usize {
     let product = u128::from(hash) * many as u128;
     usize::try_from(product >> 64).expect("below the number of places")

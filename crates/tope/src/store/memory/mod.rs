@@ -120,7 +120,7 @@ impl Memory {
     pub fn live(&self, now_us: u64) -> usize {
         let mut live = 0;
         for line in 0..self.table.len() {
-            let places = *self.table.lock(line);
+            let places = self.table.lock(line).all();
             let quotas = self.quotas.read();
             live += places.iter().filter(|place| place.taken() && full_at(quotas.at(place.number()), place.state()) > now_us).count();
         }
@@ -162,7 +162,7 @@ impl Memory {
 
     /// Numbers that some place still names.
     fn numbers_in_use(&self) -> HashSet<u16> {
-        let places = (0..self.table.len()).flat_map(|line| *self.table.lock(line));
+        let places = (0..self.table.len()).flat_map(|line| self.table.lock(line).all());
         places.filter(Place::taken).map(|place| place.number()).collect()
     }
 }

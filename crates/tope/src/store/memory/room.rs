@@ -4,9 +4,8 @@ use tope_core::algorithm::{self, sliding_log};
 use tope_core::{Algorithm, State};
 
 use super::log::PlaceLog;
-use super::sync::MutexGuard;
 use super::pass::Reach;
-use super::table::{LINE, NEVER_USED, Place, Places, VACATED};
+use super::table::{LINE, Place};
 use super::{Memory, Ordering, full_at};
 
 impl Memory {
@@ -15,7 +14,7 @@ impl Memory {
     pub(super) fn make_room(&self, newcomer: u64, now_us: u64) {
         let (home, away) = (self.table.home(newcomer), self.table.away(newcomer));
         for line in [home, away] {
-            let residents = *self.table.lock(line);
+            let residents = self.table.lock(line).all();
             for (at, resident) in residents.iter().enumerate().filter(|(_, resident)| resident.taken()) {
                 let other = self.table.other(resident.hash, line);
                 if other != home && other != away && self.move_one(line, at, resident.hash, other, now_us) {
@@ -27,17 +26,16 @@ impl Memory {
 
     fn move_one(&self, from: usize, at: usize, hash: u64, to: usize, now_us: u64) -> bool {
         let (low, high) = (from.min(to), from.max(to));
-        let (mut low_places, mut high_places) = (self.table.lock(low), self.table.lock(high));
-        let (here, there): (&mut MutexGuard<'_, Places>, &mut MutexGuard<'_, Places>) =
-            if from == low { (&mut low_places, &mut high_places) } else { (&mut high_places, &mut low_places) };
-        let Some(room) = (0..LINE).find(|room| self.reusable(&there[*room], now_us)) else { return false };
+        let (low_line, high_line) = (self.table.lock(low), self.table.lock(high));
+        let (here, there) = if from == low { (low_line, high_line) } else { (high_line, low_line) };
+        let Some(room) = (0..LINE).find(|room| self.reusable(&there.get(*room), now_us)) else { return false };
         // Between the look and the lock somebody else may have moved it.
-        if here[at].hash != hash {
+        if here.get(at).hash != hash {
             return false;
         }
-        self.forget(&there[room], now_us);
-        there[room] = here[at];
-        here[at] = Place::vacated();
+        self.forget(&there.get(room), now_us);
+        there.put(room, here.get(at));
+        here.put(at, Place::vacated());
         true
     }
 
@@ -82,7 +80,7 @@ impl Memory {
             if place.taken() { full_at(self.quotas.read().at(place.number()), place.state()) } else { 0 }
         };
         let weakest = |line: usize| {
-            let places = *self.table.lock(line);
+            let places = self.table.lock(line).all();
             (0..LINE).map(|at| (full(&places[at]), line, at)).min().expect("a line has places")
         };
         let (at_home, elsewhere) = (weakest(home), weakest(away));
@@ -90,14 +88,12 @@ impl Memory {
         if free_at > now_us && (reach != Reach::Last || full(&place) <= free_at) {
             return reach == Reach::Last;
         }
-        let mut places = self.table.lock(line);
-        self.forget(&places[at], now_us);
-        places[at] = place;
-        drop(places);
+        let held = self.table.lock(line);
+        self.forget(&held.get(at), now_us);
+        held.put(at, place);
+        drop(held);
         if line != home {
-            for virgin in self.table.lock(home).iter_mut().filter(|place| place.hash == NEVER_USED) {
-                virgin.hash = VACATED;
-            }
+            self.table.lock(home).close();
         }
         true
     }

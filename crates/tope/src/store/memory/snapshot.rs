@@ -74,8 +74,8 @@ impl Memory {
         put(&mut bytes, &[0]);
         let mut count = 0_u64;
         for line in 0..self.table.len() {
-            let places = self.table.lock(line);
-            for place in places.iter().filter(|place| place.taken()) {
+            let held = self.table.lock(line);
+            for place in held.all().iter().filter(|place| place.taken()) {
                 let Some(known) = quotas.get(usize::from(place.number())) else { continue };
                 let state = place.state();
                 if full_at(known, state) <= now_us {

@@ -10,3 +10,18 @@ pub(super) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomi
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+/// Lets others go on. A holder that lost its processor needs a moment to get it back.
+pub(super) fn relax(tries: u32) {
+    #[cfg(shuttle)]
+    {
+        let _ = tries;
+        shuttle::thread::yield_now();
+    }
+    #[cfg(not(shuttle))]
+    match tries {
+        0..64 => std::hint::spin_loop(),
+        64..1_024 => std::thread::yield_now(),
+        _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+    }
+}

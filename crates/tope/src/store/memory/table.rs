@@ -4,7 +4,8 @@
 //! search: no bucket of that home can be elsewhere. Places are never given back to that state, only reused.
 
 use super::hash::scale;
-use super::sync::{Mutex, MutexGuard, lock};
+use super::sync::atomic::{AtomicU64, Ordering, fence};
+use super::sync::relax;
 use tope_core::State;
 
 /// The hash of a place that no bucket was ever in.
@@ -55,9 +56,121 @@ impl Place {
 /// The places of one line.
 pub(super) type Places = [Place; LINE];
 
-/// A line and its lock: 128 bytes, so that a check touches two neighbouring cache lines.
+/// A line and its lock: 128 bytes, so that a check touches two neighbouring cache lines. A writer makes the version
+/// odd while it works; a reader that finds the same even version before and after has read whole places (a sequence
+/// lock: Boehm, "Can Seqlocks Get Along With Programming Language Memory Models?", 2012).
 #[repr(align(128))]
-struct Line(Mutex<Places>);
+#[derive(Default)]
+pub(super) struct Line {
+    version: AtomicU64,
+    words: [[AtomicU64; 3]; LINE],
+}
+
+/// The right to write a line.
+pub(super) struct Held<'a> {
+    line: &'a Line,
+    version: u64,
+}
+
+/// One place as it was at one version of its line.
+pub(super) struct Glimpse {
+    pub(super) place: Place,
+    at: usize,
+    version: u64,
+}
+
+impl Line {
+    /// Waits for the right to write. Whoever has it works for well under a microsecond and never waits for another
+    /// line that is lower, so waiting is short, and ends.
+    pub(super) fn lock(&self) -> Held<'_> {
+        for tries in 0_u32.. {
+            let version = self.version.load(Ordering::Relaxed);
+            if version % 2 == 0
+                && let Some(held) = self.lock_at(version)
+            {
+                return held;
+            }
+            relax(tries);
+        }
+        unreachable!("the loop has no end")
+    }
+
+    /// The right to write, if nothing was written since `version`.
+    #[inline]
+    fn lock_at(&self, version: u64) -> Option<Held<'_>> {
+        let taken = self.version.compare_exchange(version, version + 1, Ordering::Acquire, Ordering::Relaxed);
+        // What is written from here on is not seen before the odd version is.
+        fence(Ordering::Release);
+        taken.is_ok().then_some(Held { line: self, version })
+    }
+
+    /// A bucket, read without a lock. `None` when it is not here, or somebody is writing.
+    #[inline]
+    pub(super) fn glimpse(&self, hash: u64) -> Option<Glimpse> {
+        let version = self.version.load(Ordering::Acquire);
+        let at = (0..LINE).find(|at| self.words[*at][0].load(Ordering::Relaxed) == hash)?;
+        let place = self.read(at);
+        fence(Ordering::Acquire);
+        let whole = version % 2 == 0 && self.version.load(Ordering::Relaxed) == version;
+        whole.then_some(Glimpse { place, at, version })
+    }
+
+    /// Writes a place that was glimpsed, if nothing was written since; `also` runs while the line is held.
+    #[inline]
+    pub(super) fn replace<R>(&self, seen: &Glimpse, place: Option<Place>, also: impl FnOnce() -> R) -> Option<R> {
+        let held = self.lock_at(seen.version)?;
+        if let Some(place) = place {
+            held.put(seen.at, place);
+        }
+        Some(also())
+    }
+
+    #[inline]
+    fn read(&self, at: usize) -> Place {
+        let [hash, stamp, units] = &self.words[at];
+        Place {
+            hash: hash.load(Ordering::Relaxed),
+            stamp: stamp.load(Ordering::Relaxed),
+            units: units.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Held<'_> {
+    pub(super) fn get(&self, at: usize) -> Place {
+        self.line.read(at)
+    }
+
+    pub(super) fn all(&self) -> Places {
+        std::array::from_fn(|at| self.get(at))
+    }
+
+    pub(super) fn find(&self, hash: u64) -> Option<usize> {
+        (0..LINE).find(|at| self.line.words[*at][0].load(Ordering::Relaxed) == hash)
+    }
+
+    #[inline]
+    pub(super) fn put(&self, at: usize, place: Place) {
+        let words = [place.hash, place.stamp, place.units];
+        for (word, value) in self.line.words[at].iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on the line's virgin places don't end a search: a bucket of this home goes elsewhere.
+    pub(super) fn close(&self) {
+        for place in self.line.words.iter().filter(|place| place[0].load(Ordering::Relaxed) == NEVER_USED) {
+            place[0].store(VACATED, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.line.version.store(self.version.wrapping_add(2), Ordering::Release);
+    }
+}
 
 /// All lines.
 pub(super) struct Table {
@@ -68,15 +181,20 @@ impl Table {
     /// A table for `max_keys` buckets: a quarter more places, so that a line is rarely full before the table is.
     pub(super) fn new(max_keys: usize) -> Self {
         let lines = max_keys.saturating_add(max_keys / 4).div_ceil(LINE).max(2);
-        Self { lines: (0..lines).map(|_| Line(Mutex::new(Places::default()))).collect() }
+        Self { lines: (0..lines).map(|_| Line::default()).collect() }
     }
 
     pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
 
-    pub(super) fn lock(&self, line: usize) -> MutexGuard<'_, Places> {
-        lock(&self.lines[line].0)
+    #[inline]
+    pub(super) fn line(&self, line: usize) -> &Line {
+        &self.lines[line]
+    }
+
+    pub(super) fn lock(&self, line: usize) -> Held<'_> {
+        self.lines[line].lock()
     }
 
     /// The line that a bucket is looked for first.
@@ -97,11 +215,6 @@ impl Table {
     }
 }
 
-/// Where a bucket is in a line.
-pub(super) fn find(places: &Places, hash: u64) -> Option<usize> {
-    places.iter().position(|place| place.hash == hash)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,7 +227,7 @@ mod tests {
     #[test]
     fn the_two_lines_of_a_bucket_differ() {
         for lines in [2, 3, 5, 1000] {
-            let table = Table { lines: (0..lines).map(|_| Line(Mutex::new(Places::default()))).collect() };
+            let table = Table { lines: (0..lines).map(|_| Line::default()).collect() };
             for hash in (2..10_000_u64).map(|n| n.wrapping_mul(0x1234_5678_9abc_def1)) {
                 assert_ne!(table.home(hash), table.away(hash));
                 assert_eq!(table.other(hash, table.away(hash)), table.home(hash));

@@ -172,8 +172,8 @@ impl Explained<'_> {
         let policy = first.policy();
         let charges = policy.charges(&self.reading.facts());
         let costs: Vec<u32> = charges.resolve(policy).iter().map(|charge| charge.cost).collect();
-        let charged = first.rows().iter().zip(costs);
-        let own = charged.filter(|((budget, _), _)| policy.limit_of(*budget).name() == limit.name);
+        let rows = first.rows().iter().zip(costs);
+        let own = rows.filter(|((budget, _), _)| policy.limit_of(*budget).name() == limit.name);
         let row = |((budget, _), cost): (&(u16, Decision), u32)| {
             let budget = &policy.budgets[usize::from(*budget)];
             let word = if budget.shadow { "shadow" } else { "yes" };

@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tope::policy::file::{Amount, File, Many, Micros};
+use tope::policy::file::{File, Many};
 use tope::policy::{At, Findings, Place};
 
 pub use upstream::Upstream;
@@ -66,12 +66,20 @@ impl Settings {
         let settings = Self {
             listen: asked.of(file.listen.as_ref(), |text| address(text), local(8080)),
             upstreams: asked.upstreams(file.upstream.as_ref()),
-            header_timeout: asked.of(timeouts.and_then(|waits| waits.header.as_ref()), timeout, seconds(10)),
-            idle_timeout: asked.of(timeouts.and_then(|waits| waits.idle.as_ref()), timeout, seconds(60)),
-            upstream_timeout: asked.of(timeouts.and_then(|waits| waits.upstream.as_ref()), timeout, seconds(30)),
+            header_timeout: asked.of(
+                timeouts.and_then(|waits| waits.header.as_ref()),
+                |wait| timeout(wait.0),
+                seconds(10),
+            ),
+            idle_timeout: asked.of(timeouts.and_then(|waits| waits.idle.as_ref()), |wait| timeout(wait.0), seconds(60)),
+            upstream_timeout: asked.of(
+                timeouts.and_then(|waits| waits.upstream.as_ref()),
+                |wait| timeout(wait.0),
+                seconds(30),
+            ),
             admin: asked.of(admin_part.and_then(|admin| admin.listen.as_ref()), |text| admin(text), local(9080)),
             access_log: file.log.as_ref().is_some_and(|log| log.access.is_some()),
-            max_keys: asked.of(memory.and_then(|memory| memory.max_keys.as_ref()), keys, 1_000_000),
+            max_keys: asked.of(memory.and_then(|memory| memory.max_keys.as_ref()), |most| keys(most.0), 1_000_000),
             memory_file: memory.and_then(|memory| memory.file.as_ref()).map(|name| folder.join(&name.value)),
         };
         asked.of(admin_part.and_then(|admin| admin.token.as_ref()), |_| Err(token()), ());
@@ -139,14 +147,14 @@ fn admin(text: &str) -> Result<SocketAddr, Fault> {
     Err((message, "listen on 127.0.0.1:9080 or [::1]:9080, and reach it through a tunnel or a proxy"))
 }
 
-fn timeout(&Micros(us): &Micros) -> Result<Duration, Fault> {
+fn timeout(us: u64) -> Result<Duration, Fault> {
     if (1_000..=LONGEST_US).contains(&us) {
         return Ok(Duration::from_micros(us));
     }
     Err(("a time-out lies between 1 ms and 24 hours".to_owned(), "write a length of time, as in 30s"))
 }
 
-fn keys(&Amount(amount): &Amount) -> Result<usize, Fault> {
+fn keys(amount: u64) -> Result<usize, Fault> {
     let fits = (1..=MOST_KEYS).contains(&amount);
     let keys = usize::try_from(amount).ok().filter(|_| fits);
     keys.ok_or_else(|| {

@@ -49,9 +49,9 @@ pub struct Charged {
 /// Where buckets live.
 pub trait Store: Send + Sync + 'static {
     /// What [`charge`](Self::charge) answers when it can't at once.
-    type Charging: Future<Output = Result<Charged, StoreError>> + Send;
+    type Charging: Future<Output = Result<Charged, StoreError>> + Send + Unpin;
     /// What [`settle`](Self::settle) answers when it can't at once.
-    type Settling: Future<Output = Result<(), StoreError>> + Send;
+    type Settling: Future<Output = Result<(), StoreError>> + Send + Unpin;
 
     /// Makes the budgets of a policy known before its first charge: gives each its number. Buckets of budgets with
     /// the same name keep the units used.

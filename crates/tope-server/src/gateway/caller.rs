@@ -1,0 +1,5 @@
+//! What the layer in front knows of a request and the upstream is told: one request extension.
+//!
+//! Without it the upstream is told nothing about the caller, and what the client says about itself is dropped.
+
+pub use tope::tower::Caller;

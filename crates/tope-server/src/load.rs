@@ -4,35 +4,53 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tope::Policy;
-
-use super::talk::BadInput;
-use super::view::View;
+use tope::policy::{self, Surroundings};
 use tope::store::memory::Memory;
 
-/// A policy that was read.
+use super::talk::BadInput;
+use crate::settings::Settings;
+
+/// A policy that was read, and what it says about the program itself.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     /// The policy.
     pub(crate) policy: Policy,
-    /// The same for people.
-    pub(crate) view: View,
+    /// The program's part.
+    pub(crate) settings: Settings,
 }
 
 /// Reads the policy at `path`.
 pub(crate) fn policy(path: &Path) -> anyhow::Result<Loaded> {
     let text = text(path)?;
-    let _ = text;
-    Err(BadInput::new("the policy room is not connected yet").into())
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut settings = None;
+    let policy = policy::read_and(&text, &path.display().to_string(), &Beside(folder), |file, findings| {
+        settings = Settings::compile(file, folder, findings);
+    })?;
+    let settings = settings.ok_or_else(|| BadInput::new("the settings are wrong"))?;
+    Ok(Loaded { policy, settings })
 }
 
 /// A fresh store, as large as the policy says.
-pub(crate) fn store(_loaded: &Loaded) -> anyhow::Result<Memory> {
-    Ok(Memory::new(1_000_000)?)
+pub(crate) fn store(loaded: &Loaded) -> anyhow::Result<Memory> {
+    Ok(Memory::new(loaded.settings.max_keys)?)
 }
 
-/// The JSON Schema of policy files.
-pub(crate) fn schema() -> String {
-    "{}".to_owned()
+/// The environment, and the files beside the policy.
+struct Beside<'a>(&'a Path);
+
+impl Surroundings for Beside<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn file(&self, name: &str) -> io::Result<String> {
+        let path = self.0.join(name);
+        if std::fs::metadata(&path)?.len() > LONGEST {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 16 MiB"));
+        }
+        std::fs::read_to_string(path)
+    }
 }
 
 /// A policy is written by people; what is longer than this is something else.

@@ -9,18 +9,18 @@ use std::process::ExitCode;
 use anyhow::Context;
 use http::HeaderMap;
 use tope::clock::Clock;
-use tope::core::Rate;
+use tope::core::{Decision, Rate};
+use tope::http::{fields, problem};
 use tope::store::Answer;
 use tope::store::memory::Memory;
 use tope::{Judgement, Limiter};
 
+use super::load;
 use super::out::Out;
 use super::request::{self, Request};
 use super::table::Table;
 use super::view::{Limit, View};
-use super::{load, plain};
 use crate::replay::formats::Line;
-use crate::replay::joint;
 use crate::replay::pass::Reading;
 
 /// Say what a policy makes of one request
@@ -51,7 +51,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     let request = Request::parse(&args.request)?;
     let headers = request::headers(&args.headers)?;
     let loaded = load::policy(&args.file)?;
-    let store = load::store(&loaded)?;
+    let (store, view) = (load::store(&loaded)?, View::of(&loaded.policy));
     let limiter = Limiter::new(store, loaded.policy)?;
     let line = Line {
         address: Some(args.from),
@@ -64,7 +64,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     let policy = limiter.policy();
     match Reading::of(&policy, &line, &headers) {
         Some(reading) => {
-            Explained { view: &loaded.view, limiter: &limiter, reading: &reading, line: &line, headers: &headers }
+            Explained { view: &view, limiter: &limiter, reading: &reading, line: &line, headers: &headers }
                 .write(&mut out)?;
         }
         None => {
@@ -92,7 +92,7 @@ impl Explained<'_> {
         writeln!(out)?;
         if first.allowed() {
             writeln!(out, "a first request is answered by the upstream, and its answer has")?;
-            write_fields(out, &joint::answer_fields(&first))?;
+            write_fields(out, &answer_fields(&first))?;
             let Some(refused) = self.drained(&first, now_us)? else { return Ok(()) };
             writeln!(out, "\nwhen the budget is used up it is")?;
             return Ok(write_refusal(out, &refused)?);
@@ -148,36 +148,40 @@ impl Explained<'_> {
 
     fn write_limits(&self, out: &mut impl Write, first: &Judgement) -> io::Result<()> {
         writeln!(out)?;
-        let mut table = Table::new("  llll");
-        table.row(["limit", "applies", "bucket", "budget"].map(str::to_owned));
+        let mut table = Table::new("  lllrll");
+        table.row(["limit", "applies", "bucket", "cost", "budget", "because"].map(str::to_owned));
         for limit in &self.view.limits {
             let mut rows = self.rows(limit, first);
             if rows.is_empty() {
-                rows.push([limit.name.clone(), "no".to_owned(), self.why_not(limit), String::new()]);
+                let none = || "-".to_owned();
+                rows.push([limit.name.clone(), "no".to_owned(), none(), none(), none(), self.why_not(limit)]);
             }
             for row in rows {
                 table.row(row);
             }
         }
-        table.write(out)
+        table.write(out)?;
+        if self.view.exempt.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n  exempt, so that no limit applies: {}", self.view.exempt.join(", "))
     }
 
     /// A row for each rate of this limit that applied.
-    fn rows(&self, limit: &Limit, first: &Judgement) -> Vec<[String; 4]> {
-        let of_limit = |name: &str| {
-            let rest = name.strip_prefix(limit.name.as_str());
-            rest.is_some_and(|rest| {
-                rest.is_empty() || rest.strip_prefix('.').is_some_and(|slot| slot.parse::<u16>().is_ok())
-            })
+    fn rows(&self, limit: &Limit, first: &Judgement) -> Vec<[String; 6]> {
+        let policy = first.policy();
+        let charges = policy.charges(&self.reading.facts());
+        let costs: Vec<u32> = charges.resolve(policy).iter().map(|charge| charge.cost).collect();
+        let rows = first.rows().iter().zip(costs);
+        let own = rows.filter(|((budget, _), _)| policy.limit_of(*budget).name() == limit.name);
+        let row = |((budget, _), cost): (&(u16, Decision), u32)| {
+            let budget = &policy.budgets[usize::from(*budget)];
+            let word = if budget.shadow { "shadow" } else { "yes" };
+            let because = if limit.on.is_empty() { "every request" } else { &limit.on };
+            let quota = budget.quota.to_string();
+            [budget.name.clone(), word.to_owned(), self.bucket(limit), cost.to_string(), quota, because.to_owned()]
         };
-        let entries = first.entries();
-        let applied = entries.iter().filter(|entry| of_limit(entry.name));
-        let row = |entry: &tope::core::Entry<'_>| {
-            let budget = format!("{}: {}", entry.quota, plain::how_much(&Rate::Quota(*entry.quota)));
-            let word = if entry.enforced { "yes" } else { "shadow" };
-            [entry.name.to_owned(), word.to_owned(), self.bucket(limit), budget]
-        };
-        applied.map(row).collect()
+        own.map(row).collect()
     }
 
     /// The facts that name the bucket, without values that may be keys.
@@ -205,19 +209,22 @@ impl Explained<'_> {
         if limit.on_plan(plan).iter().all(|(_, rate)| *rate == Rate::Unlimited) {
             return "it has no ceiling on this plan".to_owned();
         }
+        if limit.on.is_empty() && limit.except.is_empty() {
+            let exempt = !self.view.exempt.is_empty();
+            return if exempt { "the request is exempt" } else { "a part of its key is missing" }.to_owned();
+        }
         let except = if limit.except.is_empty() { String::new() } else { format!(" except {}", limit.except) };
         let on = if limit.on.is_empty() { "every request" } else { &limit.on };
-        let exempt = if self.view.exempt.is_empty() {
-            String::new()
-        } else {
-            format!("; exempt are {}", self.view.exempt.join(", "))
-        };
-        format!("it is on {on}{except}{exempt}")
+        format!("it is on {on}{except}")
     }
 }
 
 fn write_refusal(out: &mut impl Write, judgement: &Judgement) -> io::Result<()> {
-    let refusal = joint::refusal(judgement);
+    let policy = judgement.policy();
+    let status = judgement.refused_by().and_then(|budget| policy.reject_status(budget));
+    let docs = policy.docs.as_deref();
+    let refusal = judgement
+        .with_verdict(|verdict| problem::refusal(&verdict, &policy.dialects, docs, status, judgement.now_us()));
     let status = refusal.status();
     writeln!(out, "  {} {}", status.as_u16(), status.canonical_reason().unwrap_or_default())?;
     write_fields(out, refusal.headers())?;
@@ -225,6 +232,13 @@ fn write_refusal(out: &mut impl Write, judgement: &Judgement) -> io::Result<()> 
         writeln!(out, "\n  {}", String::from_utf8_lossy(refusal.body()).trim_end().replace('\n', "\n  "))?;
     }
     Ok(())
+}
+
+fn answer_fields(judgement: &Judgement) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let (dialects, now_us) = (&judgement.policy().dialects, judgement.now_us());
+    judgement.with_verdict(|verdict| fields::write(&mut headers, &verdict, dialects, now_us));
+    headers
 }
 
 fn write_fields(out: &mut impl Write, fields: &HeaderMap) -> io::Result<()> {

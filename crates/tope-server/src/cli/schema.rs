@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use super::load;
 use super::out::Out;
 
 /// Print the JSON Schema of policy files, for editors
@@ -19,7 +18,7 @@ pub struct Schema {}
 /// When it can't be written.
 pub fn run(_: &Schema) -> anyhow::Result<ExitCode> {
     let mut out = Out::new();
-    writeln!(out, "{}", load::schema().trim_end())?;
+    writeln!(out, "{:#}", tope::policy::schema())?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

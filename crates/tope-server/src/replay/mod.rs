@@ -15,7 +15,6 @@
 
 pub mod decisions;
 pub mod formats;
-pub(crate) mod joint;
 pub mod lines;
 pub mod order;
 pub mod pass;

@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::HeaderMap;
 use http::header::HOST;
+use http::{HeaderMap, Method};
 use tope::core::Decision;
 use tope::facts::{Client, Facts};
+use tope::http::path::{Path, normalise};
+use tope::http::{client_addr, cors};
 use tope::store::{Answer, Store, StoreError};
 use tope::{Budget, Limiter, Policy};
 
-use super::formats::{Line, Ours};
-use super::joint;
+use super::formats::Line;
 
 /// What a replay asks of whoever judges.
 pub trait Pass {
@@ -107,9 +108,10 @@ impl<S: Store> Pass for Limited<S> {
 pub(crate) struct Reading<'a> {
     line: &'a Line<'a>,
     headers: &'a HeaderMap,
-    target: Target<'a>,
+    query: Option<&'a str>,
+    host: Cow<'a, str>,
     /// The path in its one form.
-    pub(crate) path: joint::Path,
+    pub(crate) path: Path<'a>,
     /// The caller's address.
     pub(crate) address: Option<IpAddr>,
     /// Who is calling.
@@ -121,17 +123,17 @@ impl<'a> Reading<'a> {
     /// Reads a line; `None` when its path may not pass.
     pub(crate) fn of(policy: &'a Policy, line: &'a Line<'a>, headers: &'a HeaderMap) -> Option<Self> {
         let target = Target::of(line, headers);
-        let path = joint::normalise(target.path, policy.paths)?;
+        let path = normalise(target.path, policy.paths).ok()?;
         // Our own log has the caller already; others have the peer.
         let (address, client, preflight) = if let Some(ours) = &line.ours {
-            (line.address, ours_client(policy, ours), ours.preflight)
+            (line.address, policy.client_named(ours.client.as_deref(), ours.plan.as_deref()), ours.preflight)
         } else {
-            let address = line.address.map(|peer| joint::client_address(peer, headers, &policy.address));
-            let trusted = line.address.is_some_and(|peer| joint::trusted(peer, &policy.address));
+            let address = line.address.map(|peer| client_addr::client_address(peer, headers, &policy.address));
+            let trusted = line.address.is_some_and(|peer| client_addr::trusted(peer, &policy.address));
             let client = policy.identify(headers, target.query, trusted);
-            (address, client, joint::is_preflight(&line.method, headers))
+            (address, client, is_preflight(&line.method, headers))
         };
-        Some(Self { line, headers, target, path, address, client, preflight })
+        Some(Self { line, headers, query: target.query, host: target.host, path, address, client, preflight })
     }
 
     /// What limits may ask of it.
@@ -140,8 +142,8 @@ impl<'a> Reading<'a> {
             method: &self.line.method,
             path: &self.path.matched,
             other_path: self.path.other.as_deref(),
-            host: &self.target.host,
-            query: self.target.query,
+            host: &self.host,
+            query: self.query,
             headers: self.headers,
             address: self.address,
             client: self.client,
@@ -151,9 +153,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The client as the log has it. A plan that the policy does not know is that of a call without a key.
-fn ours_client<'a>(policy: &'a Policy, ours: &'a Ours<'_>) -> Client<'a> {
-    joint::client_named(policy, ours.client.as_deref(), ours.plan.as_deref())
+fn is_preflight(method: &str, headers: &HeaderMap) -> bool {
+    method == "OPTIONS" && cors::is_preflight(&Method::OPTIONS, headers)
 }
 
 /// What a target says: `/path?query`, or `http://host/path?query` as proxies are sent it.

@@ -15,10 +15,12 @@
 
 pub mod upstream;
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use tope::policy::file::{File, Many};
+use tope::policy::{At, Findings, Place};
 
 pub use upstream::Upstream;
 
@@ -46,61 +48,7 @@ pub struct Settings {
     pub memory_file: Option<PathBuf>,
 }
 
-/// A value of the policy file, and its line and column there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said<T> {
-    /// The value.
-    pub value: T,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column, from 1.
-    pub column: u32,
-}
-
-/// What was written, as plain data.
-#[derive(Clone, Debug, Default)]
-pub struct Written<'a> {
-    /// `listen`
-    pub listen: Option<Said<&'a str>>,
-    /// `upstream`, one or a list.
-    pub upstream: Vec<Said<&'a str>>,
-    /// `timeouts.header` in microseconds.
-    pub header_us: Option<Said<u64>>,
-    /// `timeouts.idle` in microseconds.
-    pub idle_us: Option<Said<u64>>,
-    /// `timeouts.upstream` in microseconds.
-    pub upstream_us: Option<Said<u64>>,
-    /// `admin.listen`
-    pub admin: Option<Said<&'a str>>,
-    /// `admin.token`: that there is one.
-    pub admin_token: Option<Said<()>>,
-    /// `log.access`: that it is asked for.
-    pub access_log: bool,
-    /// `memory.max_keys`
-    pub max_keys: Option<Said<u64>>,
-    /// `memory.file`
-    pub memory_file: Option<&'a str>,
-}
-
-/// What is wrong with a setting, where, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    file: String,
-    line: u32,
-    column: u32,
-    message: String,
-    hint: &'static str,
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}\nhint: {}", self.file, self.line, self.column, self.message, self.hint)
-    }
-}
-
-impl std::error::Error for Wrong {}
-
-/// What is wrong, before it is known in which file.
+/// What is wrong, and what to do.
 type Fault = (String, &'static str);
 
 /// A bucket is 32 bytes, so this is 128 GiB of them.
@@ -108,56 +56,77 @@ const MOST_KEYS: u64 = 1 << 32;
 const LONGEST_US: u64 = 24 * 3600 * 1_000_000;
 
 impl Settings {
-    /// Makes settings of what was written in `file`. Other files are named relative to its folder.
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
-    pub fn new(written: &Written<'_>, file: &Path) -> Result<Self, Wrong> {
-        let at = |line, column| {
-            move |(message, hint)| Wrong { file: file.display().to_string(), line, column, message, hint }
-        };
+    /// Makes settings of what was written. What is wrong is blamed, and then nothing comes back. Other files are named
+    /// relative to `folder`.
+    pub fn compile(file: &File, folder: &Path, findings: &mut Findings) -> Option<Self> {
+        let mut asked = Asked { findings, wrong: false };
         let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let listen = match written.listen {
-            Some(said) => address(said.value).map_err(at(said.line, said.column))?,
-            None => local(8080),
+        let seconds = Duration::from_secs;
+        let (admin_part, timeouts, memory) = (file.admin.as_ref(), file.timeouts.as_ref(), file.memory.as_ref());
+        let settings = Self {
+            listen: asked.of(file.listen.as_ref(), |text| address(text), local(8080)),
+            upstreams: asked.upstreams(file.upstream.as_ref()),
+            header_timeout: asked.of(
+                timeouts.and_then(|waits| waits.header.as_ref()),
+                |wait| timeout(wait.0),
+                seconds(10),
+            ),
+            idle_timeout: asked.of(timeouts.and_then(|waits| waits.idle.as_ref()), |wait| timeout(wait.0), seconds(60)),
+            upstream_timeout: asked.of(
+                timeouts.and_then(|waits| waits.upstream.as_ref()),
+                |wait| timeout(wait.0),
+                seconds(30),
+            ),
+            admin: asked.of(admin_part.and_then(|admin| admin.listen.as_ref()), |text| admin(text), local(9080)),
+            access_log: file.log.as_ref().is_some_and(|log| log.access.is_some()),
+            max_keys: asked.of(memory.and_then(|memory| memory.max_keys.as_ref()), |most| keys(most.0), 1_000_000),
+            memory_file: memory.and_then(|memory| memory.file.as_ref()).map(|name| folder.join(&name.value)),
         };
-        let admin = match written.admin {
-            Some(said) => admin(said.value).map_err(at(said.line, said.column))?,
-            None => local(9080),
-        };
-        if let Some(said) = written.admin_token {
-            let fault =
-                ("`token` is not in this version".to_owned(), "take it out: the admin listener is loopback only");
-            return Err(at(said.line, said.column)(fault));
-        }
-        let one = |said: &Said<&str>| Upstream::parse(said.value).map_err(at(said.line, said.column));
-        let upstreams = written.upstream.iter().map(one).collect::<Result<Vec<_>, _>>()?;
-        if let (Some(_), Some(said)) = (upstreams.get(1), written.upstream.iter().find(|said| said.value == "demo")) {
-            let fault =
-                ("`demo` stands among other upstreams".to_owned(), "write `upstream: demo` alone, or take it out");
-            return Err(at(said.line, said.column)(fault));
-        }
-        let wait = |said: Option<Said<u64>>, unless_s| match said {
-            Some(said) => timeout(said.value).map_err(at(said.line, said.column)),
-            None => Ok(Duration::from_secs(unless_s)),
-        };
-        let max_keys = match written.max_keys {
-            Some(said) => keys(said.value).map_err(at(said.line, said.column))?,
-            None => 1_000_000,
-        };
-        let folder = file.parent().unwrap_or(Path::new(""));
-        Ok(Self {
-            listen,
-            upstreams,
-            header_timeout: wait(written.header_us, 10)?,
-            idle_timeout: wait(written.idle_us, 60)?,
-            upstream_timeout: wait(written.upstream_us, 30)?,
-            admin,
-            access_log: written.access_log,
-            max_keys,
-            memory_file: written.memory_file.map(|name| folder.join(name)),
+        asked.of(admin_part.and_then(|admin| admin.token.as_ref()), |_| Err(token()), ());
+        (!asked.wrong).then_some(settings)
+    }
+}
+
+/// Whoever reads the file, and whether something was wrong.
+struct Asked<'f> {
+    findings: &'f mut Findings,
+    wrong: bool,
+}
+
+impl Asked<'_> {
+    /// What was said, read; or what holds when nothing is said.
+    fn of<T, U>(&mut self, said: Option<&At<T>>, read: impl FnOnce(&T) -> Result<U, Fault>, unless: U) -> U {
+        let Some(said) = said else { return unless };
+        read(&said.value).unwrap_or_else(|fault| {
+            self.blame(said.place, fault);
+            unless
         })
     }
+
+    fn upstreams(&mut self, said: Option<&Many<String>>) -> Vec<Upstream> {
+        let said = said.map_or(&[] as &[_], |many| &many.0);
+        let mut upstreams = Vec::with_capacity(said.len());
+        for one in said {
+            match Upstream::parse(&one.value) {
+                Ok(Upstream::Demo) if said.len() > 1 => {
+                    let hint = "write `upstream: demo` alone, or take it out";
+                    self.blame(one.place, ("`demo` stands among other upstreams".to_owned(), hint));
+                }
+                Ok(upstream) => upstreams.push(upstream),
+                Err(fault) => self.blame(one.place, fault),
+            }
+        }
+        upstreams
+    }
+
+    fn blame(&mut self, place: Place, (message, hint): Fault) {
+        self.wrong = true;
+        self.findings.blame(place, message).hint(hint);
+    }
+}
+
+fn token() -> Fault {
+    ("`token` is not in this version".to_owned(), "take it out: the admin listener is loopback only")
 }
 
 fn address(text: &str) -> Result<SocketAddr, Fault> {

@@ -19,6 +19,19 @@ pub(crate) struct Loaded {
     pub(crate) settings: Settings,
 }
 
+impl Loaded {
+    /// All files that it was read from: the policy at `path`, and those that it names.
+    pub(crate) fn files(&self, path: &Path) -> Vec<PathBuf> {
+        let named = self.policy.files().iter().map(|name| beside(path, name));
+        std::iter::once(path.to_owned()).chain(named).collect()
+    }
+}
+
+/// A file that the policy at `path` names.
+pub(crate) fn beside(path: &Path, name: &str) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).join(name)
+}
+
 /// Reads the policy at `path`.
 pub(crate) fn policy(path: &Path) -> anyhow::Result<Loaded> {
     let text = text(path)?;

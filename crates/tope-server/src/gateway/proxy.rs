@@ -17,7 +17,8 @@ use super::link::Link;
 use super::problem::{Render, render};
 use super::upload::{Outbound, Progress};
 use super::upstream::Upstreams;
-use super::{Body, Caller, Problem, Target, Upload, demo, fields, tunnel};
+use super::{Body, Caller, Problem, Upload, demo, fields, tunnel};
+use crate::settings::upstream::Upstream;
 
 /// Forwards requests to the upstreams of one worker, over connections that it keeps.
 ///
@@ -37,13 +38,13 @@ impl Proxy {
     ///
     /// `answer_within` is how long an upstream may take from the end of a request (or the last sign of progress of
     /// its body) to the head of its answer.
-    pub fn new(targets: &[Target], answer_within: Duration) -> Self {
-        Self::with_render(targets, answer_within, render)
+    pub fn new(upstreams: &[Upstream], answer_within: Duration) -> Self {
+        Self::with_render(upstreams, answer_within, render)
     }
 
     /// The same, with another rendering of 400, 405, 502 and 504.
-    pub fn with_render(targets: &[Target], answer_within: Duration, render: Render) -> Self {
-        Self(Arc::new(Inner { upstreams: Upstreams::new(targets), answer_within, render }))
+    pub fn with_render(upstreams: &[Upstream], answer_within: Duration, render: Render) -> Self {
+        Self(Arc::new(Inner { upstreams: Upstreams::new(upstreams), answer_within, render }))
     }
 }
 

@@ -9,7 +9,7 @@ use http::uri::Authority;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use super::Target;
+use crate::settings::upstream::Upstream as Target;
 use super::link::Link;
 use super::pool::Pool;
 use super::shared::Shared;
@@ -67,8 +67,8 @@ impl Upstreams {
     pub(crate) fn new(targets: &[Target]) -> Self {
         let one = |target: &Target| {
             let (authority, kind) = match target {
-                Target::Http(authority) => (authority, Kind::Http1 { pool: Arc::default(), swept: Once::new() }),
-                Target::H2c(authority) => (authority, Kind::Http2(Shared::default())),
+                Target::Http1(authority) => (authority, Kind::Http1 { pool: Arc::default(), swept: Once::new() }),
+                Target::Http2(authority) => (authority, Kind::Http2(Shared::default())),
                 Target::Demo => return None,
             };
             Some(Upstream { authority: authority.clone(), kind, until: AtomicU64::new(0) })

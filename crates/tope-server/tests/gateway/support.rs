@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
 use tope_server::gateway::serve::Settings;
-use tope_server::gateway::{Body, Caller, Proxy, Server, Target, Upload};
+use tope_server::settings::upstream::Upstream;
+use tope_server::gateway::{Body, Caller, Proxy, Server, Upload};
 use tope_server::shutdown::Shutdown;
 use tower_service::Service;
 
@@ -52,7 +53,7 @@ impl Gateway {
     }
 
     pub fn start(upstreams: &[&str], options: Options) -> Self {
-        let targets: Vec<Target> = upstreams.iter().map(|one| one.parse().unwrap()).collect();
+        let targets: Vec<_> = upstreams.iter().map(|one| Upstream::parse(one).unwrap()).collect();
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), options.settings.clone()).unwrap();
         let (address, shutdown) = (server.address(), Shutdown::new());
         let thread = std::thread::spawn({

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cli`] | one file a command |
 //! | [`settings`] | what a policy file says about the program itself |
+//! | `load`, `talk` | a policy file, read; standard error, for people |
 //! | [`run`] | the gateway put together: policy, store, layer, proxy, listeners |
 //! | [`gateway`] | HTTP from clients in, to upstreams out; knows nothing of limits |
 //! | [`admin`] | the listener for operators |
@@ -17,10 +18,12 @@ pub mod cli;
 pub mod gateway;
 pub mod lingering;
 pub mod listen;
+mod load;
 pub mod reload;
 pub mod replay;
 pub mod run;
 pub mod settings;
 pub mod shutdown;
 pub mod state;
+mod talk;
 pub mod telemetry;

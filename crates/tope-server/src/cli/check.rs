@@ -11,7 +11,8 @@ use super::out::Out;
 use super::table::Table;
 use super::trial::Failure;
 use super::view::View;
-use super::{NO, load, plain, talk, trial};
+use super::{NO, plain, trial};
+use crate::{load, talk};
 use crate::replay::pass::Limited;
 
 /// Say in plain words what a policy means, and run its tests

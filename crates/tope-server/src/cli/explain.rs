@@ -15,7 +15,7 @@ use tope::store::Answer;
 use tope::store::memory::Memory;
 use tope::{Judgement, Limiter};
 
-use super::load;
+use crate::load;
 use super::out::Out;
 use super::request::{self, Request};
 use super::table::Table;

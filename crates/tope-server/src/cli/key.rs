@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use sha2::{Digest, Sha256};
 
 use super::out::Out;
-use super::talk::BadInput;
+use crate::talk::BadInput;
 
 /// Make a new API key
 ///
@@ -44,7 +44,7 @@ pub fn run(args: &Key) -> anyhow::Result<ExitCode> {
     let mut out = Out::new();
     writeln!(out, "{key}\n{}: {{ name: {name}, plan: {plan} }}", hashed(&key))?;
     out.flush()?;
-    super::talk::say("hint: the first line is the key, shown this once; the second belongs into the key file\n");
+    crate::talk::say("hint: the first line is the key, shown this once; the second belongs into the key file\n");
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,32 +9,30 @@
 //! | [`key`] | `tope key`: a new API key |
 //! | [`schema`] | `tope schema`: the JSON Schema of policy files |
 //! | [`completions`] | `tope completions`: for a shell |
-//! | [`load`] | a policy file, read |
 //! | [`view`] | a policy as plain data, in the words of its file |
 //! | [`plain`] | limits in plain words |
 //! | [`trial`] | a policy's tests, run |
 //! | [`request`] | a request as it is written on a command line or in a test |
-//! | [`out`], [`talk`], [`table`], [`words`] | how things are said |
+//! | [`out`], [`table`], [`words`] | how things are said |
 
 pub mod check;
 pub mod completions;
 pub mod explain;
 pub mod gateway;
 pub mod key;
-mod load;
 mod out;
 mod plain;
 pub mod replay;
 mod request;
 pub mod schema;
 pub(crate) mod table;
-mod talk;
 mod trial;
 mod view;
 pub(crate) mod words;
 
 use std::process::ExitCode;
 
+use crate::talk;
 use clap::{Parser, Subcommand};
 
 /// The answer is no: a test of the policy fails.

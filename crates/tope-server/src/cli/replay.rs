@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tope::Limiter;
 
-use super::load;
+use crate::load;
 use super::out::Out;
-use super::talk::BadInput;
+use crate::talk::BadInput;
 use crate::replay::decisions::Decisions;
 use crate::replay::formats::Format;
 use crate::replay::pass::{Limited, Pass};

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::talk::BadInput;
+use crate::talk::BadInput;
 
 /// A method and a target.
 #[derive(Clone, Debug, PartialEq, Eq)]

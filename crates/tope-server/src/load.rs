@@ -7,7 +7,7 @@ use tope::Policy;
 use tope::policy::{self, Surroundings};
 use tope::store::memory::Memory;
 
-use super::talk::BadInput;
+use crate::talk::BadInput;
 use crate::settings::Settings;
 
 /// A policy that was read, and what it says about the program itself.

@@ -104,6 +104,15 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
+fn a_full_disk_is_told() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has one");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tope"));
+    let output = command.args(["schema"]).stdout(full).output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("error: standard output can't be written: "), "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_bad_request_is_told_without_its_secrets() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut file = tempfile::NamedTempFile::new_in(&folder).expect("a file");

@@ -7,8 +7,8 @@ use tope::Policy;
 use tope::policy::{self, Surroundings};
 use tope::store::memory::Memory;
 
-use crate::talk::BadInput;
 use crate::settings::Settings;
+use crate::talk::BadInput;
 
 /// A policy that was read, and what it says about the program itself.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use http::uri::Authority;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use crate::settings::upstream::Upstream as Target;
 use super::link::Link;
 use super::pool::Pool;
 use super::shared::Shared;
+use crate::settings::upstream::Upstream as Target;
 
 /// How long making a connection may take, name included.
 const CONNECT: Duration = Duration::from_secs(5);

@@ -100,7 +100,14 @@ impl Operation {
                 talk::error(&error);
                 talk::say("the policy in force stays\n");
                 // Which files a broken policy names can't be known: those of the one in force are watched too.
-                return self.limiter.policy().files().iter().map(|name| load::beside(file, name)).chain([file.clone()]).collect();
+                return self
+                    .limiter
+                    .policy()
+                    .files()
+                    .iter()
+                    .map(|name| load::beside(file, name))
+                    .chain([file.clone()])
+                    .collect();
             }
         };
         let (files, settings) = (loaded.files(file), loaded.settings.clone());
@@ -147,7 +154,9 @@ impl Operation {
     fn save(&self) {
         let Some(state) = &self.state else { return };
         if let Err(error) = state.save(&self.metrics.store, self.metrics.clock.now_us()) {
-            talk::error(&anyhow::Error::new(error).context("memory.file can't be written; the last one is still there"));
+            talk::error(
+                &anyhow::Error::new(error).context("memory.file can't be written; the last one is still there"),
+            );
         }
     }
 

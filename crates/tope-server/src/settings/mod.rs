@@ -3,7 +3,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | `mod` | the settings, made of what was written |
-//! | `upstream` | where requests go, and how a wrong upstream is told |
+//! | [`upstream`] | `http://host:port`, `h2c://host:port`, `demo` |
 //!
 //! | field | unless said |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | `log.access` | none |
 //! | `memory.max_keys` | 1,000,000 buckets |
 
-mod upstream;
+pub mod upstream;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use std::time::Duration;
 use tope::policy::file::{File, Many};
 use tope::policy::{At, Findings, Place};
 
-use crate::gateway::Target;
+pub use upstream::Upstream;
 
 /// What the program runs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Settings {
     /// Where the gateway listens.
     pub listen: SocketAddr,
     /// Where requests go, in turn; empty when the policy names no upstream, which only the gateway minds.
-    pub upstreams: Vec<Target>,
+    pub upstreams: Vec<Upstream>,
     /// How long the head of a request may take.
     pub header_timeout: Duration,
     /// How long a connection may be idle between requests.
@@ -103,12 +103,12 @@ impl Asked<'_> {
         })
     }
 
-    fn upstreams(&mut self, said: Option<&Many<String>>) -> Vec<Target> {
+    fn upstreams(&mut self, said: Option<&Many<String>>) -> Vec<Upstream> {
         let said = said.map_or(&[] as &[_], |many| &many.0);
         let mut upstreams = Vec::with_capacity(said.len());
         for one in said {
-            match upstream::parse(&one.value) {
-                Ok(Target::Demo) if said.len() > 1 => {
+            match Upstream::parse(&one.value) {
+                Ok(Upstream::Demo) if said.len() > 1 => {
                     let hint = "write `upstream: demo` alone, or take it out";
                     self.blame(one.place, ("`demo` stands among other upstreams".to_owned(), hint));
                 }

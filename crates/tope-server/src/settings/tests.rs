@@ -30,13 +30,13 @@ fn what_is_said_counts() {
     )
     .expect("good settings");
     let host = |text: &str| text.parse().expect("a host");
-    let upstreams = [Target::Http(host("a:1")), Target::H2c(host("[::1]:2")), Target::Http(host("b"))];
+    let upstreams = [Upstream::Http1(host("a:1")), Upstream::Http2(host("[::1]:2")), Upstream::Http1(host("b"))];
     assert_eq!(settings.upstreams, upstreams);
     assert_eq!(settings.listen, "[::]:80".parse().expect("an address"));
     assert_eq!(settings.header_timeout.as_millis(), 1_500);
     assert_eq!((settings.access_log, settings.max_keys), (true, 100_000));
     assert_eq!(settings.memory_file, Some(PathBuf::from("etc/state.tope")));
-    assert_eq!(make("upstream: demo\n").expect("good settings").upstreams, [Target::Demo]);
+    assert_eq!(make("upstream: demo\n").expect("good settings").upstreams, [Upstream::Demo]);
 }
 
 #[test]
@@ -49,15 +49,15 @@ fn what_is_wrong_says_where_and_what_to_do() {
         ("admin: { listen: '[::ffff:10.0.0.1]:1' }", "1:19: `[::ffff:10.0.0.1]:1` can be reached from elsewhere"),
         ("admin: { token: hunter2 }", "1:17: `token` is not in this version"),
         ("upstream: https://a", "1:11: https to an upstream is not in this version"),
-        ("upstream: ftp://a", "1:11: an upstream is http://HOST:PORT"),
-        ("upstream: 127.0.0.1:80", "1:11: an upstream is http://HOST:PORT"),
-        ("upstream: http://a/api", "1:11: an upstream has no path"),
-        ("upstream: http://a?x", "1:11: an upstream has no path"),
-        ("upstream: http://", "1:11: an upstream needs a host"),
-        ("upstream: http://a b", "1:11: an upstream needs a host"),
-        ("upstream: http://a:0", "1:11: an upstream needs a host, and a port from 1 to 65535"),
-        ("upstream: 'http://a:'", "1:12: an upstream needs a host, and a port from 1 to 65535"),
-        ("upstream: 'http://[::1]:70000'", "1:12: an upstream needs a host, and a port from 1 to 65535"),
+        ("upstream: ftp://a", "1:11: `ftp` is no scheme of an upstream"),
+        ("upstream: 127.0.0.1:80", "1:11: an upstream begins with http:// or h2c://"),
+        ("upstream: http://a/api", "1:11: an upstream has no path, and this one has `/api`"),
+        ("upstream: http://a?x", "1:11: an upstream has no path, and this one has `?x`"),
+        ("upstream: http://", "1:11: the upstream's host can't be read"),
+        ("upstream: http://a b", "1:11: the upstream's host can't be read"),
+        ("upstream: http://a:0", "1:11: the upstream's port does not lie between 1 and 65535"),
+        ("upstream: 'http://a:'", "1:12: the upstream's port does not lie between 1 and 65535"),
+        ("upstream: 'http://[::1]:70000'", "1:12: the upstream's port does not lie between 1 and 65535"),
         ("upstream: ['http://a', demo]", "1:24: `demo` stands among other upstreams"),
         ("timeouts: { idle: 0s }", "1:19: a time-out lies between 1 ms and 24 hours"),
         ("memory: { max_keys: 0 }", "1:21: `max_keys` lies between 1 and 4,294,967,296"),

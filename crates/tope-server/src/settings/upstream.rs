@@ -1,4 +1,6 @@
-//! Where requests go, and how a wrong upstream is told.
+//! Where requests go.
+
+use http::uri::Authority;
 
 /// One upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +58,4 @@ impl Upstream {
         }
         Ok(if scheme == "http" { Self::Http1(parsed) } else { Self::Http2(parsed) })
     }
-    if text.starts_with("https://") {
-        return Err(("https to an upstream is not in this version".to_owned(), HINT));
-    }
-    text.parse().map_err(|error: crate::gateway::target::TargetError| (error.to_string(), HINT))
 }

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
 use tope_server::gateway::serve::Settings;
-use tope_server::settings::upstream::Upstream;
 use tope_server::gateway::{Body, Caller, Proxy, Server, Upload};
+use tope_server::settings::upstream::Upstream;
 use tope_server::shutdown::Shutdown;
 use tower_service::Service;
 

@@ -154,7 +154,13 @@ impl<'f> Plans<'f> {
             Period::Calendar(calendar) => self.edges.of(calendar),
             Period::Rolling(_) => Arc::from([]),
         };
-        let budget = Budget { name: budget_name(asked.name, slot), quota, edges, shadow: asked.shadow, mark: crate::charge::Mark::default() };
+        let budget = Budget {
+            name: budget_name(asked.name, slot),
+            quota,
+            edges,
+            shadow: asked.shadow,
+            mark: crate::charge::Mark::default(),
+        };
         self.add(budget, written, findings)
     }
 

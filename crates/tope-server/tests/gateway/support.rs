@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
 use tope_server::gateway::serve::Settings;
 use tope_server::gateway::{Body, Caller, Proxy, Server, Upload};
-use tope_server::settings::upstream::Upstream;
+use tope_server::settings::upstream;
 use tope_server::shutdown::Shutdown;
 use tower_service::Service;
 
@@ -53,7 +53,7 @@ impl Gateway {
     }
 
     pub fn start(upstreams: &[&str], options: Options) -> Self {
-        let targets: Vec<_> = upstreams.iter().map(|one| Upstream::parse(one).unwrap()).collect();
+        let targets: Vec<_> = upstreams.iter().map(|one| upstream::Upstream::parse(one).unwrap()).collect();
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), options.settings.clone()).unwrap();
         let (address, shutdown) = (server.address(), Shutdown::new());
         let thread = std::thread::spawn({

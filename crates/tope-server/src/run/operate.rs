@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tope::core::Algorithm;
 use tope::{Budget, Policy};
@@ -50,15 +50,15 @@ impl Operating {
 }
 
 impl Operation {
-    /// Starts the thread. It watches `files`.
-    pub(super) fn start(self, admin: Admin, files: Vec<PathBuf>) -> io::Result<Operating> {
+    /// Starts the thread.
+    pub(super) fn start(self, admin: Admin, watch: Watch) -> io::Result<Operating> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let hangup = runtime.block_on(async { signal(SignalKind::hangup()) })?;
-        let run = move || runtime.block_on(self.run(admin, files, hangup));
+        let run = move || runtime.block_on(self.run(admin, watch, hangup));
         std::thread::Builder::new().name("operate".into()).spawn(run).map(Operating)
     }
 
-    async fn run(mut self, admin: Admin, files: Vec<PathBuf>, mut hangup: tokio::signal::unix::Signal) {
+    async fn run(mut self, admin: Admin, mut watch: Watch, mut hangup: Signal) {
         let since = self.metrics.clock.now_us() / 1_000_000;
         self.metrics.reloads.since_s.store(since, Relaxed);
         let shutdown = self.shutdown.clone();
@@ -67,17 +67,17 @@ impl Operation {
             let shutdown = shutdown.clone();
             async move { shutdown.follow_signals().await }
         });
-        let (mut look, mut save, mut watch) = (every(reload::EVERY), every(state::EVERY), Watch::new(files));
+        let (mut look, mut save) = (every(reload::EVERY), every(state::EVERY));
         save.reset();
         loop {
             tokio::select! {
                 () = shutdown.reached(Phase::Ending) => break,
                 _ = look.tick() => {
                     if watch.changed() {
-                        watch.settle(self.reload());
+                        watch = self.reload(&watch);
                     }
                 }
-                Some(()) = hangup.recv() => watch.settle(self.reload()),
+                Some(()) = hangup.recv() => watch = self.reload(&watch),
                 _ = save.tick() => {
                     self.save();
                     self.mind_the_clock();
@@ -90,33 +90,31 @@ impl Operation {
     }
 
     /// Reads the policy again and puts it in force whole, or keeps the one in force; returns the files to watch.
-    fn reload(&mut self) -> Vec<PathBuf> {
+    fn reload(&mut self, before: &Watch) -> Watch {
         let file = &self.options.file;
         let reloads = &self.metrics.reloads;
-        let loaded = match load::policy(file) {
+        let (loaded, watch) = Watch::read(before.paths().to_vec(), || {
+            let loaded = load::policy(file);
+            // Which files a broken policy names can't be known: those of the one in force are watched too.
+            let files = loaded.as_ref().map_or_else(|_| self.files_in_force(), |loaded| loaded.files(file));
+            (loaded, files)
+        });
+        let loaded = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
                 reloads.refused.fetch_add(1, Relaxed);
                 talk::error(&error);
                 talk::say("the policy in force stays\n");
-                // Which files a broken policy names can't be known: those of the one in force are watched too.
-                return self
-                    .limiter
-                    .policy()
-                    .files()
-                    .iter()
-                    .map(|name| load::beside(file, name))
-                    .chain([file.clone()])
-                    .collect();
+                return watch;
             }
         };
-        let (files, settings) = (loaded.files(file), loaded.settings.clone());
+        let settings = loaded.settings.clone();
         let before = self.limiter.policy();
         if let Err(error) = self.limiter.enforce(in_force(loaded, self.options.shadow)) {
             reloads.refused.fetch_add(1, Relaxed);
             talk::error(&error.into());
             talk::say("the policy in force stays\n");
-            return files;
+            return watch;
         }
         reloads.done.fetch_add(1, Relaxed);
         reloads.since_s.store(self.metrics.clock.now_us() / 1_000_000, Relaxed);
@@ -125,7 +123,11 @@ impl Operation {
             talk::say(&format!("note: {news}\n"));
         }
         self.apply(settings);
-        files
+        watch
+    }
+
+    fn files_in_force(&self) -> Vec<PathBuf> {
+        load::files(&self.options.file, &self.limiter.policy())
     }
 
     /// What a running gateway can change about itself, and what it can't.

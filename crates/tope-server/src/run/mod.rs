@@ -89,7 +89,7 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
     });
     let forwards: Vec<Forward> = (0..workers).map(|_| Forward::new(&settings)).collect();
 
-    greet::listening(server.address(), admin.address()?, &settings, options.shadow);
+    let (greeted, admin_address) = (settings.clone(), admin.address()?);
     let shutdown = Shutdown::new();
     let operation = Operation {
         options: options.clone(),
@@ -101,6 +101,8 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
         shutdown: shutdown.clone(),
     };
     let operating = operation.start(admin, watch)?;
+    // Whoever hears this may send signals, so they are listened to by now.
+    greet::listening(server.address(), admin_address, &greeted, options.shadow);
 
     let served = server.run(&shutdown, |worker| {
         let writer = log.as_ref().map(Log::writer);

@@ -18,7 +18,7 @@ use crate::admin::Admin;
 use crate::load;
 use crate::reload::{self, Watch};
 use crate::settings::Settings;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Phase, Shutdown, Signals};
 use crate::state::{self, StateFile};
 use crate::talk;
 use crate::telemetry::exposition::Metrics;
@@ -50,22 +50,22 @@ impl Operating {
 }
 
 impl Operation {
-    /// Starts the thread.
+    /// Starts the thread. Once this has returned, no signal that it follows kills the program.
     pub(super) fn start(self, admin: Admin, watch: Watch) -> io::Result<Operating> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let hangup = runtime.block_on(async { signal(SignalKind::hangup()) })?;
-        let run = move || runtime.block_on(self.run(admin, watch, hangup));
+        let signals = runtime.block_on(async { io::Result::Ok((signal(SignalKind::hangup())?, Signals::new()?)) })?;
+        let run = move || runtime.block_on(self.run(admin, watch, signals));
         std::thread::Builder::new().name("operate".into()).spawn(run).map(Operating)
     }
 
-    async fn run(mut self, admin: Admin, mut watch: Watch, mut hangup: Signal) {
+    async fn run(mut self, admin: Admin, mut watch: Watch, (mut hangup, signals): (Signal, Signals)) {
         let since = self.metrics.clock.now_us() / 1_000_000;
         self.metrics.reloads.since_s.store(since, Relaxed);
         let shutdown = self.shutdown.clone();
         let serving = tokio::spawn(admin.serve(Arc::clone(&self.metrics), shutdown.clone()));
         let following = tokio::spawn({
             let shutdown = shutdown.clone();
-            async move { shutdown.follow_signals().await }
+            async move { shutdown.follow(signals).await }
         });
         let (mut look, mut save) = (every(reload::EVERY), every(state::EVERY));
         save.reset();

@@ -83,3 +83,16 @@ fn the_file_is_nobody_else_s_to_read() {
     let mode = std::fs::metadata(folder.path().join("state.tope")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "it holds the seed that names buckets");
 }
+
+/// A supervisor may change its mind at once: whoever is told that we listen can end us well.
+#[test]
+fn a_signal_right_after_the_start_ends_it_well() {
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut gateway = start(folder.path());
+        gateway.signal("HUP");
+        gateway.signal(signal);
+        assert!(gateway.end().success(), "{signal}");
+        assert!(folder.path().join("state.tope").exists(), "the buckets are written at the end");
+    }
+}

@@ -74,7 +74,7 @@ fn the_exposition_is_what_its_type_says() {
     let text = answer.text();
     assert!(text.ends_with("# EOF\n"), "{text}");
     let (mut types, mut current, mut seen) = (BTreeMap::new(), String::new(), Vec::new());
-    let mut last_bucket = 0;
+    let (mut last_bucket, mut unbounded) = (0, false);
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# ") {
             let mut words = rest.split(' ');
@@ -101,8 +101,10 @@ fn the_exposition_is_what_its_type_says() {
             let count: u64 = value.parse().unwrap();
             assert!(count >= last_bucket, "buckets add up");
             last_bucket = count;
+            unbounded |= name.contains("le=\"+Inf\"");
         }
     }
+    assert!(unbounded, "the last bucket has no bound");
     assert_eq!(seen.len(), types.len());
 }
 

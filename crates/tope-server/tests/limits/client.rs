@@ -172,11 +172,6 @@ impl Caller {
         others
     }
 
-    /// Whether the other side closes, and sends nothing more.
-    pub(crate) fn closed(&mut self) -> bool {
-        !matches!(self.reader.fill_buf(), Ok(bytes) if !bytes.is_empty())
-    }
-
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.reader.read_line(&mut line).unwrap();

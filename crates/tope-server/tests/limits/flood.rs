@@ -74,8 +74,9 @@ fn flood(max_keys: &str, others: usize) -> (u64, u64) {
         }
     }
     assert_eq!(refused, 0, "of 100 known clients within their budgets");
-    let live = gateway.metric("tope_keys");
-    assert!(live <= gateway.metric("tope_keys_max"), "{live}");
+    // The table has a quarter more places than it is made for, and a flood fills them all.
+    let (live, made_for) = (gateway.metric("tope_keys"), gateway.metric("tope_keys_max"));
+    assert!((made_for..=made_for * 5 / 4 + 5).contains(&live), "{live} of {made_for}");
     (early, gateway.rss())
 }
 

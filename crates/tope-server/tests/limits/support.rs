@@ -100,7 +100,7 @@ impl Gateway {
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
-    /// Writes another policy and has it read by SIGHUP; what was said about it.
+    /// Writes another policy and has it read by SIGHUP; what was said until it was in force, or until it was not.
     pub(crate) fn reload(&self, policy: &str) -> String {
         let from = self.said();
         write_policy(&self.folder, policy);
@@ -202,9 +202,11 @@ impl Talk {
                 return line.clone();
             }
             let said = lines.0.join("\n");
-            assert!(!lines.1, "it ended and did not say `{text}`:\n{said}");
             let left = LONG.checked_sub(begun.elapsed());
-            let left = left.unwrap_or_else(|| panic!("`{text}` was not said:\n{said}"));
+            let (false, Some(left)) = (lines.1, left) else {
+                drop(lines);
+                panic!("`{text}` was not said:\n{said}");
+            };
             lines = self.lines.1.wait_timeout(lines, left).unwrap().0;
         }
     }

@@ -177,6 +177,10 @@ fn every(period: std::time::Duration) -> Interval {
     interval
 }
 
+/// The store forgets a bucket when it is full again, not when its limit goes: nobody gains by a limit that was taken
+/// out for a minute.
+const BEFORE: &str = "what was used under this name in this way before still counts";
+
 /// The limits whose buckets can't be carried over: new names, new algorithms, new window lengths.
 fn fresh_starts(before: &Policy, now: &Policy) -> Vec<String> {
     let by_name = |policy: &Policy| {
@@ -190,7 +194,7 @@ fn fresh_starts(before: &Policy, now: &Policy) -> Vec<String> {
     let mut news = Vec::new();
     for (name, budgets) in by_name(now) {
         let Some(old) = old.get(&name) else {
-            news.push(format!("`{name}` is new and begins with full budgets"));
+            news.push(format!("`{name}` is new and begins with full budgets; {BEFORE}"));
             continue;
         };
         let carried = |budget: &Budget| {
@@ -201,7 +205,7 @@ fn fresh_starts(before: &Policy, now: &Policy) -> Vec<String> {
             })
         };
         if !budgets.iter().all(carried) {
-            news.push(format!("`{name}` counts in another way and begins with full budgets"));
+            news.push(format!("`{name}` counts in another way and begins with full budgets; {BEFORE}"));
         }
     }
     news

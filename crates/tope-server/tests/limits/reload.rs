@@ -18,7 +18,7 @@ fn take(caller: &mut Caller, times: usize) -> usize {
 
 #[test]
 fn an_unrelated_change_keeps_every_counter() {
-    for rate in ["10/h", "10/300d fixed-window", "10/300d sliding-window", "10/h sliding-log"] {
+    for rate in ["10/h", "10/300d fixed-window", "10/300d sliding-window", "10/h sliding-log", "10/month"] {
         let gateway = Gateway::start(&api(rate));
         let mut caller = gateway.caller();
         assert_eq!(take(&mut caller, 7), 7);
@@ -41,6 +41,8 @@ fn ten_more_after_ten_an_hour_became_twenty() {
         ("10/300d fixed-window", "20/300d fixed-window"),
         ("10/300d sliding-window", "20/300d sliding-window"),
         ("10/h sliding-log", "20/h sliding-log"),
+        ("10/month", "20/month"),
+        ("10/h", "10/h burst 20"),
     ] {
         let gateway = Gateway::start(&api(from));
         let mut caller = gateway.caller();
@@ -165,6 +167,22 @@ fn what_can_not_be_carried_over_is_said() {
     gateway.reload(&format!("memory: {{ max_keys: 7 }}\n{}", api("2/h sliding-log")));
     gateway.wait_for("warning: the change of `memory.max_keys` waits for a restart", from);
     assert_eq!(take(&mut caller, 1), 0);
+}
+
+/// Nobody gains by a limit that was taken out for a minute, and the note says so.
+#[test]
+fn what_was_used_before_a_limit_was_taken_out_still_counts() {
+    for between in ["limits: { other: { by: ip, rate: 9/h } }\n", &api("2/h sliding-log"), &api("2/300d fixed-window")]
+    {
+        let gateway = Gateway::start(&api("2/h"));
+        let mut caller = gateway.caller();
+        assert_eq!(take(&mut caller, 3), 2);
+        gateway.reload(between);
+        let from = gateway.said();
+        gateway.reload(&api("2/h"));
+        gateway.wait_for("what was used under this name in this way before still counts", from);
+        assert_eq!(take(&mut caller, 3), 0, "after {between}");
+    }
 }
 
 #[test]

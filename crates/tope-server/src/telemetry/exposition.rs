@@ -101,7 +101,12 @@ impl Collector for Metrics {
         let counts = self.store.counts();
         let live = self.store.live(self.clock.now_us());
         gauge(&mut encoder, "keys", "Buckets that are not full again", whole(live as u64))?;
-        gauge(&mut encoder, "keys_max", "Buckets that memory is made for; a quarter more fit", whole(self.store.max_keys() as u64))?;
+        gauge(
+            &mut encoder,
+            "keys_max",
+            "Buckets that memory is made for; a quarter more fit",
+            whole(self.store.max_keys() as u64),
+        )?;
         counter(&mut encoder, "evictions", "Live buckets that had to go for others", counts.evicted)?;
         counter(&mut encoder, "forgiven_units", "Units that evicted buckets had used", counts.forgiven)?;
         counter(

@@ -10,7 +10,8 @@ use crate::upstream::Upstream;
 
 #[test]
 fn every_figure_agrees_with_what_was_sent() {
-    let upstream = Upstream::start(|head| if head.contains("/moved") { "Retry-After: 9\r\n".into() } else { String::new() });
+    let upstream =
+        Upstream::start(|head| if head.contains("/moved") { "Retry-After: 9\r\n".into() } else { String::new() });
     let gateway = Gateway::start(&format!(
         "{}memory: {{ max_keys: 1k }}\n\
          limits:\n  \

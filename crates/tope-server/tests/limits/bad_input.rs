@@ -1,5 +1,6 @@
 //! Every kind of bad input: said clearly and with its place, exit code 2, and nothing has started.
 
+use std::fmt::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -67,7 +68,7 @@ fn what_is_wrong_in_a_policy_is_said_with_its_place() {
     for (policy, place, hint) in cases {
         let said = refused(folder.path(), policy, &[]);
         if !said.contains(&format!("policy.yaml{place}")) || !said.contains(hint) {
-            wrong.push_str(&format!("expected `{place}` and `{hint}`:\n{policy}{said}\n"));
+            let _ = writeln!(wrong, "expected `{place}` and `{hint}`:\n{policy}{said}");
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

@@ -1,5 +1,6 @@
 //! A small HTTP/1.1 client that sends what it is told, byte for byte, from any address of this machine.
 
+use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
@@ -31,7 +32,7 @@ pub(crate) fn post(target: &str) -> Ask {
 impl Ask {
     /// With one more header field.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
-        self.fields.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(self.fields, "{name}: {value}\r\n");
         self
     }
 

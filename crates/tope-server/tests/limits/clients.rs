@@ -8,6 +8,9 @@ use crate::support::{Gateway, passed};
 const PLANS: &str = "plans: { free: { api: 2/h }, pro: { api: 4/h }, enterprise: { api: 6/h } }\n\
                      limits: { api: { by: client, rate: plan.api } }\n";
 
+/// A request that carries this key.
+type Carry<'a> = &'a dyn Fn(&str) -> Ask;
+
 fn keyed(key: &str) -> Ask {
     get("/api").with("X-Api-Key", key)
 }
@@ -57,8 +60,7 @@ fn a_key_is_found_where_the_policy_says() {
     let bearer = |key: &str| get("/api").with("Authorization", &format!("bearer {key}"));
     let cookie = |key: &str| get("/api").with("Cookie", &format!("a=1; sid={key}"));
     let query = |key: &str| get(&format!("/api?x=1&k%65y={key}"));
-    let cases: [(&str, &dyn Fn(&str) -> Ask); 3] =
-        [("bearer: true", &bearer), ("cookie: sid", &cookie), ("query: key", &query)];
+    let cases: [(&str, Carry<'_>); 3] = [("bearer: true", &bearer), ("cookie: sid", &cookie), ("query: key", &query)];
     for (place, ask) in cases {
         let keys = "keys: { k1: { name: ann, plan: pro }, k2: { name: bob, plan: free } }";
         let gateway = Gateway::start(&format!("clients: {{ {place}, {keys} }}\n{PLANS}"));
@@ -102,4 +104,32 @@ fn keys_in_a_file_are_hashes_made_by_tope_key() {
     assert_eq!(passed(&mut caller, &keyed("plain"), 5), 2);
     let upstream_knows = gateway.ask(&get("/free").with("X-Api-Key", key).with("X-Tope-Client", "forged"));
     assert_eq!(upstream_knows.status, 429);
+}
+
+#[test]
+fn a_key_is_nowhere_to_be_read() {
+    for (place, asks) in [
+        ("header: X-Api-Key", [keyed("secret-known"), keyed("secret-unknown")]),
+        ("query: key", [get("/api?key=secret-known"), get("/api?key=secret-unknown")]),
+    ] {
+        let keys = "keys: { secret-known: { plan: free } }";
+        let policy = format!("log: {{ access: json }}\nclients: {{ {place}, {keys} }}\n{PLANS}");
+        let mut gateway = Gateway::start(&policy);
+        let mut caller = gateway.caller();
+        for ask in &asks {
+            assert_eq!(passed(&mut caller, ask, 3), 2, "{place}");
+            let refused = caller.ask(ask);
+            let told = format!("{:?} {}", refused.fields, refused.text());
+            assert!(!told.contains("secret"), "{told}");
+        }
+        let metrics = format!("{:?}", gateway.metrics());
+        assert!(!metrics.contains("secret"), "{metrics}");
+        gateway.reload(&policy.replace("plan: free }", "plan: gold }"));
+        assert!(gateway.stop().success());
+        let said = gateway.talk(0) + &std::fs::read_to_string(gateway.folder.join("access.log")).unwrap();
+        assert!(
+            said.contains("there is no plan `gold`") && said.contains("/api") && !said.contains("secret"),
+            "{said}"
+        );
+    }
 }

@@ -12,14 +12,13 @@ const EACH: usize = 20;
 /// 5,000 requests, `CONNECTIONS` of them at any time, on two workers.
 fn five_thousand(a: &str, b: &str) {
     let upstream = Upstream::saying("");
-    let policy = format!(
-        "{}limits:\n  a: {{ rate: {a} }}\n  b: {{ match: /b/**, rate: {b} }}\n",
-        upstream.line()
-    );
+    let policy = format!("{}limits:\n  a: {{ rate: {a} }}\n  b: {{ match: /b/**, rate: {b} }}\n", upstream.line());
     let gateway = Gateway::start(&policy);
     let mut callers: Vec<Caller> = (0..CONNECTIONS).map(|_| gateway.caller()).collect();
     let batch = get("/b/x").bytes().repeat(EACH);
-    callers.iter_mut().for_each(|caller| caller.send(&batch));
+    for caller in &mut callers {
+        caller.send(&batch);
+    }
     let answers = callers.iter_mut().flat_map(|caller| (0..EACH).map(|_| caller.answer(false).status));
     let answers: Vec<u16> = answers.collect();
     let count = |status| answers.iter().filter(|one| **one == status).count();
@@ -52,6 +51,37 @@ fn exactly_700_of_5000_pass_a_sliding_window() {
 #[test]
 fn exactly_700_of_5000_pass_a_sliding_log() {
     five_thousand("1000/d sliding-log", "700/d sliding-log");
+}
+
+/// A policy that is read again in the middle is no chance to get more, nor is another that gives the same.
+#[test]
+fn exactly_700_of_5000_pass_while_the_policy_is_reloaded() {
+    let upstream = Upstream::saying("");
+    let limits = "limits:\n  a: { rate: 1000/d }\n  b: { match: /b/**, rate: 700/d }\n";
+    let policy = format!("{}{limits}", upstream.line());
+    let gateway = Gateway::start(&policy);
+    let mut callers: Vec<Caller> = (0..CONNECTIONS).map(|_| gateway.caller()).collect();
+    let batch = get("/b/x").bytes().repeat(EACH);
+    let answers = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            for caller in &mut callers {
+                caller.send(&batch);
+            }
+            callers
+                .iter_mut()
+                .map(|caller| (0..EACH).filter(|_| caller.answer(false).status == 200).count())
+                .sum::<usize>()
+        });
+        let mut reloads = 0;
+        while !asking.is_finished() || reloads < 5 {
+            gateway.reload(&format!("{policy}  c{reloads}: {{ match: /c, rate: 1/h }}\n"));
+            reloads += 1;
+        }
+        asking.join().unwrap()
+    });
+    assert_eq!((answers, upstream.requests()), (700, 700));
+    let left = gateway.ask(&get("/a"));
+    assert_eq!((left.status, left.number("RateLimit-Remaining")), (200, Some(299)));
 }
 
 #[test]

@@ -16,6 +16,8 @@
 //! | `admin` | health, readiness, metrics |
 //! | `replayed` | a log of the gateway, judged again |
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod addresses;
 mod admin;
 mod bad_input;

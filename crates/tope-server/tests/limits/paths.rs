@@ -49,7 +49,9 @@ fn gateway(encoded_slash: &str) -> Gateway {
 
 #[test]
 fn every_spelling_is_in_the_bucket_or_400() {
-    for (encoded_slash, all_judged) in [("reject", &["/login%2f", "/login%5c", "/%2flogin", "/\\login"][..]), ("both", &[])] {
+    for (encoded_slash, all_judged) in
+        [("reject", &["/login%2f", "/login%5c", "/%2flogin", "/\\login"][..]), ("both", &[])]
+    {
         let gateway = gateway(encoded_slash);
         let mut caller = gateway.caller();
         assert_eq!(passed(&mut caller, &post("/login"), 3), 2);

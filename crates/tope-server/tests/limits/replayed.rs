@@ -29,7 +29,8 @@ limits:
 /// A request that looks like any other: which is decided by a number that is hashed.
 fn request(number: u64) -> Ask {
     let random = |salt: u64, below: usize| {
-        let mixed = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(salt.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let mixed =
+            (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(salt.wrapping_mul(0xd1b5_4a32_d192_ed03));
         usize::try_from((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40).unwrap() % below
     };
     let targets = [

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::client::{Answer, Ask, Caller, get};
 
 /// No wait in a test is longer.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 /// What every policy here begins with: free ports.
 const PORTS: &str = "listen: 127.0.0.1:0\nadmin: { listen: 127.0.0.1:0 }\n";
@@ -27,7 +27,7 @@ pub(crate) struct Gateway {
     pub(crate) folder: PathBuf,
     child: Child,
     talk: Talk,
-    _own: Option<TempDir>,
+    own: Option<TempDir>,
 }
 
 impl Gateway {
@@ -35,7 +35,7 @@ impl Gateway {
     pub(crate) fn start(policy: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut gateway = Self::start_in(folder.path(), policy, &[]);
-        gateway._own = Some(folder);
+        gateway.own = Some(folder);
         gateway
     }
 
@@ -58,7 +58,7 @@ impl Gateway {
         let (address, rest) = rest.split_once(", metrics on http://").unwrap();
         let (admin, _) = rest.split_once("/metrics").unwrap();
         let (address, admin) = (address.parse().unwrap(), admin.parse().unwrap());
-        Self { address, admin, folder, child, talk, _own: None }
+        Self { address, admin, folder, child, talk, own: None }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -153,7 +153,7 @@ impl Drop for Gateway {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("the gateway said:\n{}", self.talk(0));
+            let _ = writeln!(std::io::stderr(), "the gateway said:\n{}", self.talk(0));
         }
     }
 }
@@ -176,12 +176,15 @@ pub(crate) fn passed(caller: &mut Caller, ask: &Ask, times: usize) -> usize {
 
 /// Standard error, line by line.
 struct Talk {
-    lines: Arc<(Mutex<(Vec<String>, bool)>, Condvar)>,
+    lines: Arc<Lines>,
 }
+
+/// What was said, whether that is all, and who waits for more.
+type Lines = (Mutex<(Vec<String>, bool)>, Condvar);
 
 impl Talk {
     fn listen(reader: impl BufRead + Send + 'static) -> Self {
-        let lines = Arc::<(Mutex<(Vec<String>, bool)>, Condvar)>::default();
+        let lines = Arc::<Lines>::default();
         let shared = Arc::clone(&lines);
         std::thread::spawn(move || {
             for line in reader.lines().map_while(Result::ok) {

@@ -69,7 +69,7 @@ fn serve(stream: TcpStream, fields: &dyn Fn(&str) -> String, counts: &Counts) {
         }
         let length = head.lines().filter_map(|line| line.split_once(':'));
         let length = length.filter(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-        let length: u64 = length.last().map_or(0, |(_, value)| value.trim().parse().unwrap());
+        let length: u64 = length.into_iter().next_back().map_or(0, |(_, value)| value.trim().parse().unwrap());
         let read = std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink()).unwrap();
         counts.bytes.fetch_add(usize::try_from(read).unwrap(), SeqCst);
         counts.requests.fetch_add(1, SeqCst);

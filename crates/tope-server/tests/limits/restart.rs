@@ -39,6 +39,20 @@ fn what_was_used_is_still_used_after_a_restart() {
 }
 
 #[test]
+fn a_policy_that_changed_meanwhile_is_as_if_it_had_been_reloaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut gateway = start(folder.path());
+    assert_eq!(take(&gateway, 6), [5; 5]);
+    assert!(gateway.stop().success());
+    let doubled = POLICY.replace("rate: 5/", "rate: 10/");
+    let mut gateway = Gateway::start_in(folder.path(), &doubled, &[]);
+    assert_eq!(take(&gateway, 6), [5; 5]);
+    assert!(gateway.stop().success());
+    let fewer_places = doubled.replace("max_keys: 1k", "max_keys: 100");
+    assert_eq!(take(&Gateway::start_in(folder.path(), &fewer_places, &[]), 1), [0; 5]);
+}
+
+#[test]
 fn a_kill_forgets_at_most_what_came_after_the_last_snapshot() {
     let folder = tempfile::tempdir().unwrap();
     let mut gateway = start(folder.path());

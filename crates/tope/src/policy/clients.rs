@@ -196,7 +196,7 @@ fn add(
     let plan = match (&entry.plan, plans) {
         (None, []) => 0,
         (None, _) => {
-            findings.blame(digest.place, "this key has no plan").hint(format!("add plan: one of {}", plans.join(", ")));
+            findings.blame(digest.place, "this key has no plan").hint(format!("add `plan:` with one of: {}", plans.join(", ")));
             return;
         }
         (Some(name), _) => {
@@ -236,7 +236,7 @@ pub(super) fn plan(name: &At<String>, plans: &[String], findings: &mut Findings)
         match near {
             Some(near) => finding.did_you_mean(Some(near)),
             None if plans.is_empty() => finding.hint("add it under `plans:`"),
-            None => finding.hint(format!("plans are {}", plans.join(", "))),
+            None => finding.hint(format!("the plans are: {}", plans.join(", "))),
         };
     }
     at.and_then(|at| u16::try_from(at).ok())

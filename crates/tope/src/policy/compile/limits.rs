@@ -74,6 +74,7 @@ fn limit(
         place: name.place,
         matching,
         key: key?,
+        by_place: entry.by.as_ref().and_then(|by| by.0.first()).map_or(name.place, |by| by.place),
         keyed: entry.by.is_some(),
         costs,
         mode,

@@ -32,7 +32,8 @@ pub(super) fn explore(limits: &[Limit], exempt: &[Exemption], plans: u16, both: 
     let all: Vec<usize> = (0..walk.entries.len()).collect();
     let finished = walk.step(0, all, &mut Vec::new()).is_some();
     if !finished {
-        return at_most(limits, plans);
+        let bound = at_most(limits, plans);
+        return Reach { most: bound.most * (1 + usize::from(both)), ..bound };
     }
     if both {
         walk.pair();
@@ -286,3 +287,6 @@ fn at_most(limits: &[Limit], plans: u16) -> Reach {
     }
     worst
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,7 @@
 
 pub mod algorithm;
 pub mod decision;
+mod divide;
 pub mod quota;
 pub mod rate;
 pub mod verdict;

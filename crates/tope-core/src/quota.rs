@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::divide::Divisor;
+
 /// How a budget is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Algorithm {
@@ -79,8 +81,8 @@ pub struct Quota {
     amount: u64,
     capacity: u64,
     /// Ticks a unit weighs, and ticks that leak in a microsecond: period and amount over their greatest common divisor.
-    token: u64,
-    leak: u64,
+    token: Divisor,
+    leak: Divisor,
 }
 
 impl Quota {
@@ -97,8 +99,8 @@ impl Quota {
         period: Period::Rolling(SECOND_US),
         amount: 0,
         capacity: 0,
-        token: 1,
-        leak: 0,
+        token: Divisor::new(1),
+        leak: Divisor::new(0),
     };
 
     /// A quota of `amount` units per `period_us` microseconds. `burst` is the capacity of a token bucket,
@@ -130,7 +132,14 @@ impl Quota {
             Algorithm::SlidingWindow | Algorithm::SlidingLog if capacity > MAX_PAIRED => {
                 Err(QuotaError::Paired(algorithm, capacity))
             }
-            _ => Ok(Self { algorithm, period: Period::Rolling(period_us), amount, capacity, token, leak }),
+            _ => Ok(Self {
+                algorithm,
+                period: Period::Rolling(period_us),
+                amount,
+                capacity,
+                token: Divisor::new(token),
+                leak: Divisor::new(leak),
+            }),
         }
     }
 
@@ -144,7 +153,7 @@ impl Quota {
             return Err(QuotaError::Amount(amount));
         }
         let period = Period::Calendar(calendar);
-        let (token, leak) = (calendar.usual_us(), amount);
+        let (token, leak) = (Divisor::new(calendar.usual_us()), Divisor::new(amount));
         Ok(Self { algorithm: Algorithm::FixedWindow, period, amount, capacity: amount, token, leak })
     }
 
@@ -204,22 +213,20 @@ impl Quota {
     /// else the period, rounded up; `None` below a second, which the header fields can't say.
     pub fn window_s(&self) -> Option<u64> {
         let us = match self.algorithm {
-            Algorithm::TokenBucket if self.leak > 0 => {
-                // Within u64: `new` keeps capacity x token below 2^63.
-                (self.capacity * self.token).div_ceil(self.leak)
-            }
+            // Within u64: `new` keeps capacity x token below 2^63.
+            Algorithm::TokenBucket if self.amount > 0 => self.leak.ceil(self.capacity * self.token.value()),
             _ => self.period_us(),
         };
         (us >= SECOND_US).then(|| us.div_ceil(SECOND_US))
     }
 
     /// Ticks that one unit weighs.
-    pub(crate) const fn token(&self) -> u64 {
+    pub(crate) const fn token(&self) -> Divisor {
         self.token
     }
 
     /// Ticks that leak in one microsecond; 0 only when the amount is 0.
-    pub(crate) const fn leak(&self) -> u64 {
+    pub(crate) const fn leak(&self) -> Divisor {
         self.leak
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Verdict<'a> {
 
     /// Whole seconds to wait, rounded up, at least 1; `None` when the request passes or never can.
     pub fn retry_after_s(&self) -> Option<u64> {
-        match self.refused_by()?.decision.outcome {
+        match self.refused_by()?.decision.outcome() {
             Outcome::Deny { retry_us } => Some(crate::wire::seconds(retry_us)),
             Outcome::Allow | Outcome::Never => None,
         }
@@ -77,7 +77,7 @@ impl<'a> Verdict<'a> {
 
     /// Whether the request can never pass, however long the client waits.
     pub fn never(&self) -> bool {
-        self.refused_by().is_some_and(|entry| entry.decision.outcome == Outcome::Never)
+        self.refused_by().is_some_and(|entry| entry.decision.outcome() == Outcome::Never)
     }
 }
 

@@ -1,117 +1,13 @@
 //! Every vector of the oracle, every field. `TOPE_VECTORS` names another folder of the same form.
 
 mod model;
-
-use std::path::PathBuf;
+mod oracle;
 
 use model::{Bucket, request};
-use serde::Deserialize;
-use tope_core::{Algorithm, Calendar, Decision, Quota};
+use oracle::{Case, RequestCase, Said, lines, quota};
 
-#[derive(Deserialize)]
-struct Shape {
-    algorithm: String,
-    limit: u64,
-    period_us: Option<u64>,
-    burst: Option<u64>,
-    unit: Option<String>,
-    #[serde(default)]
-    edges_us: Vec<u64>,
-}
-
-#[derive(Deserialize)]
-struct Case {
-    #[serde(flatten)]
-    shape: Shape,
-    steps: Vec<Step>,
-}
-
-#[derive(Deserialize)]
-struct RequestCase {
-    limits: Vec<Shape>,
-    steps: Vec<RequestStep>,
-}
-
-#[derive(Deserialize)]
-struct RequestStep {
-    at_us: u64,
-    cost: u32,
-    allowed: bool,
-    limits: Vec<Said>,
-}
-
-#[derive(Deserialize)]
-struct Step {
-    at_us: u64,
-    cost: Option<u32>,
-    #[serde(flatten)]
-    said: Option<Said>,
-    settle: Option<Settle>,
-    requota: Option<Requota>,
-}
-
-#[derive(Deserialize, Debug, PartialEq)]
-struct Said {
-    allowed: bool,
-    remaining: u64,
-    reset_us: u64,
-    retry_us: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Settle {
-    taken_at_us: u64,
-    delta: i64,
-}
-
-#[derive(Deserialize)]
-struct Requota {
-    limit: u64,
-    period_us: u64,
-    burst: u64,
-}
-
-impl From<Decision> for Said {
-    fn from(decision: Decision) -> Self {
-        Self {
-            allowed: decision.allowed(),
-            remaining: decision.remaining,
-            reset_us: decision.reset_us,
-            retry_us: decision.retry_us(),
-        }
-    }
-}
-
-fn bucket(shape: &Shape) -> Bucket {
-    let algorithm = match shape.algorithm.as_str() {
-        "token-bucket" => Algorithm::TokenBucket,
-        "fixed-window" => Algorithm::FixedWindow,
-        "sliding-window" => Algorithm::SlidingWindow,
-        "sliding-log" => Algorithm::SlidingLog,
-        "calendar" => {
-            let calendar = match shape.unit.as_deref() {
-                Some("day") => Calendar::Day,
-                Some("week") => Calendar::Week,
-                _ => Calendar::Month,
-            };
-            return Bucket::new(Quota::calendar(shape.limit, calendar).expect("a quota"), shape.edges_us.clone());
-        }
-        other => panic!("the oracle knows an algorithm that we don't: {other}"),
-    };
-    Bucket::new(quota(algorithm, shape.limit, shape.period_us.expect("a period"), shape.burst), Vec::new())
-}
-
-fn quota(algorithm: Algorithm, limit: u64, period_us: u64, burst: Option<u64>) -> Quota {
-    let burst = burst.filter(|_| algorithm == Algorithm::TokenBucket);
-    Quota::new(algorithm, limit, period_us, burst).expect("a quota of the oracle is ours")
-}
-
-fn lines(name: &str) -> Vec<String> {
-    let folder = std::env::var_os("TOPE_VECTORS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"), PathBuf::from);
-    let path = folder.join(name).with_extension("jsonl");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    text.lines().map(str::to_owned).collect()
+fn bucket(shape: &oracle::Shape) -> Bucket {
+    Bucket::new(shape.quota(), shape.edges_us.clone())
 }
 
 fn run(name: &str) {

@@ -15,7 +15,16 @@ pub struct Budget {
     pub edges: Arc<[u64]>,
     /// Counted and reported, never enforced.
     pub shadow: bool,
-    /// The store's own number for this quota; given by [`Store::adopt`](crate::store::Store::adopt).
+    /// What the store gave it when the policy was adopted.
+    pub mark: Mark,
+}
+
+/// What a store gives a budget when it adopts it, to find its buckets again without a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The budget's name, as the store hashes it.
+    pub label: u64,
+    /// The quota, by the store's own number.
     pub number: u16,
 }
 

@@ -35,6 +35,11 @@ impl Clock {
         boot.saturating_add_signed(self.offset_us.load(Ordering::Relaxed))
     }
 
+    /// A moment: Unix microseconds, and a stopwatch that began with them.
+    pub fn moment(&self) -> Moment {
+        Moment { unix_us: self.now_us(), began_ns: monotonic_ns() }
+    }
+
     /// How far the wall clock is ahead of this clock, in microseconds.
     pub fn gap_us(&self) -> i64 {
         wall_us().cast_signed() - boot_us().cast_signed() - self.offset_us.load(Ordering::Relaxed)
@@ -53,6 +58,26 @@ impl Default for Clock {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// A moment, and what has passed since.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Unix microseconds.
+    pub unix_us: u64,
+    began_ns: u64,
+}
+
+impl Moment {
+    /// Nanoseconds since then.
+    pub fn elapsed_ns(&self) -> u64 {
+        monotonic_ns().saturating_sub(self.began_ns)
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    u64::try_from(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)).unwrap_or(0)
 }
 
 fn boot_us() -> u64 {

@@ -63,11 +63,10 @@ impl<S: Store> Limiter<S> {
             return Answer::Ready(Ok(Judgement { policy, rows: ArrayVec::new(), allowed: true, order: 0, now_us }));
         }
         let budgets = charges.budgets().collect();
-        let answer = self.store.charge(&charges.resolve(&policy), now_us);
+        let mut charged = Charged::default();
+        let answer = self.store.charge(&charges.resolve(&policy), now_us, &mut charged);
         match answer {
-            Answer::Ready(charged) => {
-                Answer::Ready(charged.map(|charged| Judgement::new(policy, budgets, &charged, now_us)))
-            }
+            Answer::Ready(done) => Answer::Ready(done.map(|()| Judgement::new(policy, budgets, &charged, now_us))),
             Answer::Pending(charging) => Answer::Pending(Judging { charging, parts: Some((policy, budgets)), now_us }),
         }
     }

@@ -68,6 +68,7 @@ impl Window {
 ///
 /// A sliding log is no [`State`]: this counts it as the token bucket of its amount and period would; use
 /// [`sliding_log`].
+#[inline]
 pub fn step(quota: &Quota, edges: &[u64], state: State, now_us: u64, cost: u32) -> (Decision, State) {
     match quota.algorithm() {
         Algorithm::TokenBucket | Algorithm::SlidingLog => token_bucket::step(quota, state, now_us, cost),

@@ -7,30 +7,33 @@ use super::State;
 use crate::{Decision, Outcome, Quota};
 
 /// Judges `cost` units at `now_us`.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "through memory a decision costs 5 ns more, a quarter of a whole check")]
 pub fn step(quota: &Quota, state: State, now_us: u64, cost: u32) -> (Decision, State) {
     let now_us = now_us.max(state.time_us);
-    let (token, full) = (quota.token(), full(quota));
+    let full = full(quota);
     let debt = debt(quota, state, now_us);
     let cost = u64::from(cost);
-    if cost == 0 {
-        return (decide(quota, Outcome::Allow, debt), state);
-    }
-    if cost > quota.capacity() {
-        return (decide(quota, Outcome::Never, debt), state);
-    }
-    let room = full - cost * token;
-    if debt <= room {
-        let debt = debt + cost * token;
-        return (decide(quota, Outcome::Allow, debt), State { time_us: now_us, units: debt });
-    }
-    let retry_us = (debt - room).div_ceil(quota.leak());
-    (decide(quota, Outcome::Deny { retry_us }, debt), state)
+    // A charge above the capacity never passes, whatever its weight comes to here.
+    let weight = cost.saturating_mul(quota.token().value());
+    let room = full.saturating_sub(weight);
+    let (outcome, debt, next) = if cost == 0 {
+        (Outcome::Allow, debt, state)
+    } else if cost > quota.capacity() {
+        (Outcome::Never, debt, state)
+    } else if debt <= room {
+        (Outcome::Allow, debt + weight, State { time_us: now_us, units: debt + weight })
+    } else {
+        (Outcome::Deny { retry_us: quota.leak().ceil(debt - room) }, debt, state)
+    };
+    let remaining = quota.token().floor(full.saturating_sub(debt));
+    (Decision::new(outcome, remaining, quota.leak().ceil(debt), 0), next)
 }
 
 /// Corrects by `delta` units; a token bucket has no windows, so the time of the admission does not matter.
 pub fn settle(quota: &Quota, state: State, now_us: u64, delta: i64) -> State {
     let now_us = now_us.max(state.time_us);
-    let debt = i128::from(debt(quota, state, now_us)) + i128::from(delta) * i128::from(quota.token());
+    let debt = i128::from(debt(quota, state, now_us)) + i128::from(delta) * i128::from(quota.token().value());
     let most = i128::from(2 * full(quota));
     let units = u64::try_from(debt.clamp(0, most)).expect("clamped between 0 and twice the capacity in ticks");
     State { time_us: now_us, units }
@@ -39,29 +42,22 @@ pub fn settle(quota: &Quota, state: State, now_us: u64, delta: i64) -> State {
 /// Carries the units used, rounded up, to `new`.
 pub fn requota(old: &Quota, new: &Quota, state: State, now_us: u64) -> State {
     let now_us = now_us.max(state.time_us);
-    let used = debt(old, state, now_us).div_ceil(old.token()).min(new.capacity());
-    State { time_us: now_us, units: used * new.token() }
+    let used = old.token().ceil(debt(old, state, now_us)).min(new.capacity());
+    State { time_us: now_us, units: used * new.token().value() }
 }
 
 /// The moment when the debt is gone.
 pub fn full_at(quota: &Quota, state: State) -> u64 {
-    state.time_us.saturating_add(time_to_leak(quota, state.units))
+    state.time_us.saturating_add(quota.leak().ceil(state.units))
 }
 
 /// The capacity in ticks; [`Quota::new`] keeps it below 2^63.
+#[inline]
 fn full(quota: &Quota) -> u64 {
-    quota.capacity() * quota.token()
+    quota.capacity() * quota.token().value()
 }
 
+#[inline]
 fn debt(quota: &Quota, state: State, now_us: u64) -> u64 {
-    state.units.saturating_sub((now_us - state.time_us).saturating_mul(quota.leak()))
-}
-
-fn time_to_leak(quota: &Quota, debt: u64) -> u64 {
-    if debt == 0 { 0 } else { debt.div_ceil(quota.leak()) }
-}
-
-fn decide(quota: &Quota, outcome: Outcome, debt: u64) -> Decision {
-    let remaining = full(quota).saturating_sub(debt) / quota.token();
-    Decision::new(outcome, remaining, time_to_leak(quota, debt), 0)
+    state.units.saturating_sub((now_us - state.time_us).saturating_mul(quota.leak().value()))
 }

@@ -7,16 +7,17 @@
 
 use core::fmt;
 
-use super::{MAX_INTEGER, seconds};
+use super::seconds;
+use super::text::{write_integer, write_string};
 use crate::{Algorithm, Entry, Outcome, Quota, Verdict};
 
 /// The names of the fields, lower case.
 pub const NAMES: [&str; 2] = ["ratelimit", "ratelimit-policy"];
 
-/// The letters of the parameters. Another revision of the draft is another line here.
-const LETTERS: Letters = Letters { quota: "q", window: "w", available: "r", time: "t" };
+/// The parameters. Another revision of the draft is another line here.
+const PARAMETERS: Parameters = Parameters { quota: ";q=", window: ";w=", available: ";r=", time: ";t=" };
 
-struct Letters {
+struct Parameters {
     quota: &'static str,
     window: &'static str,
     available: &'static str,
@@ -24,37 +25,46 @@ struct Letters {
 }
 
 /// At most so many limits are listed in a field.
-const MOST: usize = 8;
+pub const MOST: usize = 8;
 
 /// The limits that a client hears of: refused, those that refuse; admitted, all. The leading one first, then in the
-/// order of the policy, at most eight. Empty when no enforced limit applied: then the field must not be sent.
+/// order of the policy, at most [`MOST`]. Empty when no enforced limit applied: then the field must not be sent.
 pub fn listed<'a>(verdict: &Verdict<'a>) -> impl Iterator<Item = &'a Entry<'a>> + use<'a> {
     let leading = verdict.leading();
-    let refused = !verdict.allowed();
+    let refused = leading.is_some_and(|leading| !leading.decision.allowed());
     let others = verdict.enforced().filter(move |entry| {
         !leading.is_some_and(|leading| core::ptr::eq(*entry, leading)) && !(refused && entry.decision.allowed())
     });
     leading.into_iter().chain(others).take(MOST)
 }
 
-/// Writes the value of `RateLimit`.
+/// Writes the value of `RateLimit` for these limits, as [`listed`]; nothing when there are none.
 ///
 /// # Errors
 /// As the writer does.
-pub fn write_state(out: &mut impl fmt::Write, verdict: &Verdict<'_>) -> fmt::Result {
-    for (i, entry) in listed(verdict).enumerate() {
-        let comma = if i == 0 { "" } else { ", " };
-        write!(
-            out,
-            "{comma}\"{}\";{}={};{}={}",
-            entry.name,
-            LETTERS.available,
-            entry.decision.remaining.min(MAX_INTEGER),
-            LETTERS.time,
-            window_s(entry).min(MAX_INTEGER)
-        )?;
-    }
-    Ok(())
+pub fn write_state<'a>(out: &mut impl fmt::Write, listed: impl Iterator<Item = &'a Entry<'a>>) -> fmt::Result {
+    write_list(out, listed, |out, entry| write_state_item(out, entry))
+}
+
+/// Writes the value of `RateLimit-Policy` for these limits, as [`listed`]; nothing when there are none.
+///
+/// # Errors
+/// As the writer does.
+pub fn write_policy<'a>(out: &mut impl fmt::Write, listed: impl Iterator<Item = &'a Entry<'a>>) -> fmt::Result {
+    write_list(out, listed, |out, entry| write_policy_item(out, entry.name, entry.quota))
+}
+
+/// Writes one item of `RateLimit`.
+///
+/// # Errors
+/// As the writer does.
+pub fn write_state_item(out: &mut impl fmt::Write, entry: &Entry<'_>) -> fmt::Result {
+    write_string(out, entry.name)?;
+    out.write_str(PARAMETERS.available)?;
+    write_integer(out, entry.decision.remaining)?;
+    let Some(time) = effective_window_s(entry) else { return Ok(()) };
+    out.write_str(PARAMETERS.time)?;
+    write_integer(out, time)
 }
 
 /// Writes one item of `RateLimit-Policy`: it depends on the quota alone, so a caller can prepare it.
@@ -62,25 +72,44 @@ pub fn write_state(out: &mut impl fmt::Write, verdict: &Verdict<'_>) -> fmt::Res
 /// # Errors
 /// As the writer does.
 pub fn write_policy_item(out: &mut impl fmt::Write, name: &str, quota: &Quota) -> fmt::Result {
-    write!(out, "\"{name}\";{}={}", LETTERS.quota, quota.capacity().min(MAX_INTEGER))?;
-    match quota.window_s() {
-        Some(window) => write!(out, ";{}={window}", LETTERS.window),
-        None => Ok(()),
-    }
+    write_string(out, name)?;
+    out.write_str(PARAMETERS.quota)?;
+    write_integer(out, quota.capacity())?;
+    let Some(window) = quota.window_s() else { return Ok(()) };
+    out.write_str(PARAMETERS.window)?;
+    write_integer(out, window)
 }
 
-/// The effective window in seconds: within it the client can use no more than what is available. Refused, it is the
-/// wait. A bucket's is never so short that available over window is above its rate.
-fn window_s(entry: &Entry<'_>) -> u64 {
+/// The effective window in seconds, the parameter `t`: within it the client can use no more than what is available.
+/// Refused, it is the wait. Of a full budget it is the window, and a bucket's is never so short that available over
+/// window is above its rate. `None` where nothing was ever allowed and no time helps.
+fn effective_window_s(entry: &Entry<'_>) -> Option<u64> {
     let (decision, quota) = (&entry.decision, entry.quota);
-    let more = match decision.outcome {
-        Outcome::Deny { retry_us } => return seconds(retry_us),
-        Outcome::Never => decision.reset_us,
-        Outcome::Allow => decision.more_us(quota),
-    };
-    if quota.algorithm() != Algorithm::TokenBucket || quota.leak() == 0 {
-        return seconds(more);
+    if let Outcome::Deny { retry_us } = decision.outcome() {
+        return Some(seconds(retry_us));
     }
-    let drain_us = (u128::from(decision.remaining) * u128::from(quota.token())).div_ceil(u128::from(quota.leak()));
-    seconds(more).max(seconds(u64::try_from(drain_us).unwrap_or(u64::MAX)))
+    if quota.capacity() == 0 {
+        return None;
+    }
+    let more = seconds(decision.more_us(quota));
+    if quota.algorithm() == Algorithm::TokenBucket {
+        let drain_us = quota.leak().ceil(decision.remaining.saturating_mul(quota.token().value()));
+        return Some(more.max(seconds(drain_us)));
+    }
+    let full = decision.remaining >= quota.capacity();
+    Some(if full { seconds(quota.period_us()) } else { more })
+}
+
+fn write_list<'a, W: fmt::Write>(
+    out: &mut W,
+    entries: impl Iterator<Item = &'a Entry<'a>>,
+    write_item: impl Fn(&mut W, &Entry<'_>) -> fmt::Result,
+) -> fmt::Result {
+    for (place, entry) in entries.enumerate() {
+        if place > 0 {
+            out.write_str(", ")?;
+        }
+        write_item(out, entry)?;
+    }
+    Ok(())
 }

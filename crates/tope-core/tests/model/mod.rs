@@ -1,11 +1,15 @@
 //! A bucket as a store would hold it, over the pure steps: what the tests of this crate drive.
 
+#![allow(dead_code, reason = "each test file drives its part of it")]
+
+pub(crate) mod shapes;
+
 use tope_core::algorithm::sliding_log::{self, Admission, Log};
 use tope_core::{Algorithm, Decision, Quota, State, algorithm};
 
 /// A sliding log in a plain vector.
-#[derive(Clone, Default)]
-pub struct VecLog(Vec<Admission>);
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct VecLog(Vec<Admission>);
 
 impl Log for VecLog {
     fn total(&self) -> u64 {
@@ -42,24 +46,24 @@ impl Log for VecLog {
 }
 
 /// One bucket of one limit.
-#[derive(Clone)]
-pub struct Bucket {
-    pub quota: Quota,
-    pub edges: Vec<u64>,
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bucket {
+    pub(crate) quota: Quota,
+    pub(crate) edges: Vec<u64>,
     state: State,
     log: VecLog,
 }
 
 impl Bucket {
-    pub fn new(quota: Quota, edges: Vec<u64>) -> Self {
+    pub(crate) fn new(quota: Quota, edges: Vec<u64>) -> Self {
         Self { quota, edges, state: State::FULL, log: VecLog::default() }
     }
 
     /// Judges, and takes what was allowed.
-    pub fn check(&mut self, now_us: u64, cost: u32) -> Decision {
+    pub(crate) fn check(&mut self, now_us: u64, cost: u32) -> Decision {
         if self.quota.algorithm() == Algorithm::SlidingLog {
             let decision = sliding_log::step(&self.quota, &self.log, now_us, cost);
-            if decision.allowed() {
+            if decision.allowed() && cost > 0 {
                 sliding_log::commit(&self.quota, &mut self.log, now_us, cost);
             }
             return decision;
@@ -69,7 +73,7 @@ impl Bucket {
         decision
     }
 
-    pub fn settle(&mut self, at_us: u64, now_us: u64, delta: i64) {
+    pub(crate) fn settle(&mut self, at_us: u64, now_us: u64, delta: i64) {
         if self.quota.algorithm() == Algorithm::SlidingLog {
             sliding_log::settle(&self.quota, &mut self.log, at_us, now_us, delta);
         } else {
@@ -77,7 +81,7 @@ impl Bucket {
         }
     }
 
-    pub fn requota(&mut self, new: Quota, now_us: u64) {
+    pub(crate) fn requota(&mut self, new: Quota, now_us: u64) {
         if self.quota.algorithm() == Algorithm::SlidingLog {
             sliding_log::requota(&self.quota, &new, &mut self.log, now_us);
         } else {
@@ -86,7 +90,16 @@ impl Bucket {
         self.quota = new;
     }
 
-    pub fn full_at(&self) -> u64 {
+    /// The moment of the last change.
+    pub(crate) fn time_us(&self) -> u64 {
+        if self.quota.algorithm() == Algorithm::SlidingLog {
+            self.log.newest().map_or(0, |newest| newest.at_us)
+        } else {
+            self.state.time_us
+        }
+    }
+
+    pub(crate) fn full_at(&self) -> u64 {
         if self.quota.algorithm() == Algorithm::SlidingLog {
             sliding_log::full_at(&self.quota, &self.log)
         } else {
@@ -96,7 +109,7 @@ impl Bucket {
 }
 
 /// One request under several limits: all or nothing.
-pub fn request(buckets: &mut [Bucket], now_us: u64, cost: u32) -> (bool, Vec<Decision>) {
+pub(crate) fn request(buckets: &mut [Bucket], now_us: u64, cost: u32) -> (bool, Vec<Decision>) {
     let mut trial = buckets.to_vec();
     let decisions: Vec<Decision> = trial.iter_mut().map(|bucket| bucket.check(now_us, cost)).collect();
     if decisions.iter().all(Decision::allowed) {

@@ -154,7 +154,7 @@ impl<'f> Plans<'f> {
             Period::Calendar(calendar) => self.edges.of(calendar),
             Period::Rolling(_) => Arc::from([]),
         };
-        let budget = Budget { name: budget_name(asked.name, slot), quota, edges, shadow: asked.shadow, number: 0 };
+        let budget = Budget { name: budget_name(asked.name, slot), quota, edges, shadow: asked.shadow, mark: crate::charge::Mark::default() };
         self.add(budget, written, findings)
     }
 

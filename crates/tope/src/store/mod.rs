@@ -49,9 +49,9 @@ pub struct Charged {
 /// Where buckets live.
 pub trait Store: Send + Sync + 'static {
     /// What [`charge`](Self::charge) answers when it can't at once.
-    type Charging: Future<Output = Result<Charged, StoreError>> + Send;
+    type Charging: Future<Output = Result<Charged, StoreError>> + Send + Unpin;
     /// What [`settle`](Self::settle) answers when it can't at once.
-    type Settling: Future<Output = Result<(), StoreError>> + Send;
+    type Settling: Future<Output = Result<(), StoreError>> + Send + Unpin;
 
     /// Makes the budgets of a policy known before its first charge: gives each its number. Buckets of budgets with
     /// the same name keep the units used.
@@ -62,7 +62,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// Takes all charges or none: judges every one at `now_us`, then takes them if every enforced budget has room. A
     /// shadow budget that refuses is not charged and stops nobody. A store that is shared uses its own clock.
-    fn charge(&self, charges: &[Charge<'_>], now_us: u64) -> Answer<Result<Charged, StoreError>, Self::Charging>;
+    ///
+    /// What is ready at once is written to `charged`, which is large and should be moved rarely.
+    fn charge(
+        &self,
+        charges: &[Charge<'_>],
+        now_us: u64,
+        charged: &mut Charged,
+    ) -> Answer<Result<(), StoreError>, Self::Charging>;
 
     /// Corrects by `delta` units at `now_us` what `charge` took at `taken_us` ([`Answered::at_us`]): never above full,
     /// at most one capacity owing, nothing when the window of the admission is over. The charge's cost is not looked

@@ -1,1 +1,40 @@
-//! The pass as a layer.
+//! The pass as a layer: the same code in front of an axum, hyper or tonic service and in the gateway.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`layer`](Layer) | what is shared by all services that it wraps |
+//! | [`service`](Limited) | one request: read it once, judge it, answer or pass it on |
+//! | [`future`](Answering) | what follows: the inner answer with our fields, or the refusal |
+//! | [`body`](Body) | the body of either |
+//!
+//! ```
+//! use std::sync::Arc;
+//! use http_body_util::{BodyExt, Full};
+//! use tope::{Limiter, policy, store::memory::Memory, tower};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let policy = policy::read("upstream: demo\nlimits: { api: { by: ip, rate: 1/min } }", "here", &()).unwrap();
+//! let limiter = Arc::new(Limiter::new(Memory::new(1_000).unwrap(), policy).unwrap());
+//! let layer = tower::Layer::new(limiter);
+//!
+//! let hello = ::tower::service_fn(|_: http::Request<()>| async {
+//!     Ok::<_, std::convert::Infallible>(http::Response::new(Full::<bytes::Bytes>::from("hello")))
+//! });
+//! let service = layer.for_peer([203, 0, 113, 7].into(), hello);
+//! let ask = || ::tower::ServiceExt::oneshot(service.clone(), http::Request::get("/").body(()).unwrap());
+//! assert_eq!(ask().await.unwrap().status(), 200);
+//! let refused = ask().await.unwrap();
+//! assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &http::HeaderValue::from(60)));
+//! # }
+//! ```
+
+mod answer;
+mod body;
+mod future;
+mod layer;
+mod service;
+
+pub use body::Body;
+pub use future::Answering;
+pub use layer::{Layer, Peer};
+pub use service::{Caller, Limited};

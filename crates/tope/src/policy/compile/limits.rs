@@ -98,7 +98,7 @@ fn deny(
         return None;
     }
     let (name, edges) = (asked.name.to_owned(), [].into());
-    let budget = Budget { name, quota: Quota::NONE, edges, shadow: asked.shadow, number: 0 };
+    let budget = Budget { name, quota: Quota::NONE, edges, shadow: asked.shadow, mark: crate::charge::Mark::default() };
     plans.add(budget, rates, findings)
 }
 

@@ -1,0 +1,115 @@
+//! The oracle's vectors, read from `tests/vectors` or from the folder that `TOPE_VECTORS` names.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use tope_core::{Algorithm, Calendar, Decision, Quota};
+
+#[derive(Deserialize)]
+pub struct Shape {
+    pub algorithm: String,
+    pub limit: u64,
+    pub period_us: Option<u64>,
+    pub burst: Option<u64>,
+    pub unit: Option<String>,
+    #[serde(default)]
+    pub edges_us: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+pub struct Case {
+    #[serde(flatten)]
+    pub shape: Shape,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+pub struct RequestCase {
+    pub limits: Vec<Shape>,
+    pub steps: Vec<RequestStep>,
+}
+
+#[derive(Deserialize)]
+pub struct RequestStep {
+    pub at_us: u64,
+    pub cost: u32,
+    pub allowed: bool,
+    pub limits: Vec<Said>,
+}
+
+#[derive(Deserialize)]
+pub struct Step {
+    pub at_us: u64,
+    pub cost: Option<u32>,
+    #[serde(flatten)]
+    pub said: Option<Said>,
+    pub settle: Option<Settle>,
+    pub requota: Option<Requota>,
+}
+
+#[derive(Deserialize, Debug, PartialEq)]
+pub struct Said {
+    pub allowed: bool,
+    pub remaining: u64,
+    pub reset_us: u64,
+    pub retry_us: Option<u64>,
+}
+
+#[derive(Deserialize)]
+pub struct Settle {
+    pub taken_at_us: u64,
+    pub delta: i64,
+}
+
+#[derive(Deserialize)]
+pub struct Requota {
+    pub limit: u64,
+    pub period_us: u64,
+    pub burst: u64,
+}
+
+impl From<Decision> for Said {
+    fn from(decision: Decision) -> Self {
+        Self {
+            allowed: decision.allowed(),
+            remaining: decision.remaining,
+            reset_us: decision.reset_us,
+            retry_us: decision.retry_us(),
+        }
+    }
+}
+
+pub fn quota(algorithm: Algorithm, limit: u64, period_us: u64, burst: Option<u64>) -> Quota {
+    let burst = burst.filter(|_| algorithm == Algorithm::TokenBucket);
+    Quota::new(algorithm, limit, period_us, burst).expect("a quota of the oracle is ours")
+}
+
+pub fn lines(name: &str) -> Vec<String> {
+    let folder = std::env::var_os("TOPE_VECTORS")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tope-core/tests/vectors"), PathBuf::from);
+    let path = folder.join(name).with_extension("jsonl");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(str::to_owned).collect()
+}
+
+
+impl Shape {
+    pub fn quota(&self) -> Quota {
+        let algorithm = match self.algorithm.as_str() {
+            "token-bucket" => Algorithm::TokenBucket,
+            "fixed-window" => Algorithm::FixedWindow,
+            "sliding-window" => Algorithm::SlidingWindow,
+            "sliding-log" => Algorithm::SlidingLog,
+            "calendar" => {
+                let calendar = match self.unit.as_deref() {
+                    Some("day") => Calendar::Day,
+                    Some("week") => Calendar::Week,
+                    _ => Calendar::Month,
+                };
+                return Quota::calendar(self.limit, calendar).expect("a quota");
+            }
+            other => panic!("the oracle knows an algorithm that we don't: {other}"),
+        };
+        quota(algorithm, self.limit, self.period_us.expect("a period"), self.burst)
+    }
+}

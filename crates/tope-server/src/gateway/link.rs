@@ -1,0 +1,102 @@
+//! A connection to one upstream for one request, whatever it speaks.
+
+use std::sync::Arc;
+
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Request, Response, Uri, Version};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http2};
+
+use super::body::Outbound;
+use super::pool::{Lease, Pool};
+use super::upstream::{ConnectError, Kind, Upstream};
+
+/// One upstream, and a way to it.
+#[derive(Debug)]
+pub(crate) struct Link<'a> {
+    upstream: &'a Upstream,
+    over: Over,
+}
+
+#[derive(Debug)]
+enum Over {
+    Http1(Lease),
+    Http2(http2::SendRequest<Outbound>),
+}
+
+impl<'a> Link<'a> {
+    /// A kept connection, unless `fresh` or there is none: then a new one.
+    pub(crate) async fn open(upstream: &'a Upstream, fresh: bool) -> Result<Self, ConnectError> {
+        let over = match &upstream.kind {
+            Kind::Http1 { pool, swept } => {
+                if let Some(lease) = (!fresh).then(|| pool.take()).flatten() {
+                    return Ok(Self { upstream, over: Over::Http1(lease) });
+                }
+                swept.call_once(|| drop(tokio::spawn(Pool::sweep(Arc::downgrade(pool)))));
+                Over::Http1(pool.open(upstream.connect().await?).await?)
+            }
+            Kind::Http2(shared) => Over::Http2(shared.take(fresh, upstream.connect()).await?),
+        };
+        Ok(Self { upstream, over })
+    }
+
+    /// Makes a request the one that this upstream understands; `host` is the one that the client asked for.
+    pub(crate) fn fit(&self, request: &mut Request<Outbound>, host: Option<&HeaderValue>) {
+        match self.over {
+            Over::Http1(_) => self.fit_http1(request, host),
+            Over::Http2(_) => self.fit_http2(request, host),
+        }
+    }
+
+    fn fit_http1(&self, request: &mut Request<Outbound>, host: Option<&HeaderValue>) {
+        *request.version_mut() = Version::HTTP_11;
+        if request.uri().authority().is_some() {
+            *request.uri_mut() = request.uri().path_and_query().cloned().map(Uri::from).unwrap_or_default();
+        }
+        let framed = request.body().is_end_stream() || request.headers().contains_key(CONTENT_LENGTH);
+        let fields = request.headers_mut();
+        if fields.get(HOST) != host || host.is_none() {
+            let own = || HeaderValue::from_str(self.upstream.authority.as_str()).ok();
+            if let Some(host) = host.cloned().or_else(own) {
+                fields.insert(HOST, host);
+            }
+        }
+        if !framed {
+            // hyper would leave the body of a GET out.
+            fields.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+    }
+
+    fn fit_http2(&self, request: &mut Request<Outbound>, host: Option<&HeaderValue>) {
+        *request.version_mut() = Version::HTTP_2;
+        let asked = host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+        let mut parts = std::mem::take(request.uri_mut()).into_parts();
+        parts.scheme = Some(Scheme::HTTP);
+        parts.authority = Some(asked.unwrap_or_else(|| self.upstream.authority.clone()));
+        *request.uri_mut() = Uri::from_parts(parts).unwrap_or_default();
+        for name in [HOST, CONNECTION, UPGRADE, TRANSFER_ENCODING] {
+            request.headers_mut().remove(name);
+        }
+    }
+
+    /// Sends a request; an error gives it back when none of it was sent.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Outbound>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Outbound>>> {
+        match &mut self.over {
+            Over::Http1(lease) => lease.sender().try_send_request(request).await,
+            Over::Http2(sender) => sender.try_send_request(request).await,
+        }
+    }
+
+    /// The connection, if it can be used by one request only.
+    pub(crate) fn lease(self) -> Option<Lease> {
+        match self.over {
+            Over::Http1(lease) => Some(lease),
+            Over::Http2(_) => None,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The gateway's data plane: HTTP from clients in, HTTP to upstreams out, and nothing about limits.
+//!
+//! - [`serve`] accepts connections, one thread and one listener a core, and hands requests to any tower service;
+//!   `connection` runs one of them over `client_io` (bytes and time) and `guard` (framing); `load` counts what is in flight.
+//! - [`proxy`] is the service that forwards: `target` says where to, `upstream` picks one, `link` is a connection to it
+//!   (`pool` keeps those of HTTP/1.1, `shared` that of HTTP/2), `fields` makes the header of one side fit the other, `tunnel` carries
+//!   what was upgraded, `demo` answers without an upstream.
+//! - [`body`] and [`caller`] are what passes between the layer in front and the proxy; [`problem`] is how errors read.
+//!
+//! The limiter stands between [`serve`] and [`proxy`] as a tower layer and knows neither.
+
+pub mod body;
+pub mod caller;
+mod client_io;
+mod connection;
+mod demo;
+mod fields;
+mod guard;
+mod link;
+mod load;
+mod pool;
+pub mod problem;
+pub mod proxy;
+pub mod serve;
+mod shared;
+pub mod target;
+mod tunnel;
+mod upstream;
+
+pub use body::Body;
+pub use caller::Caller;
+pub use problem::Problem;
+pub use proxy::Proxy;
+pub use serve::Server;
+pub use target::Target;

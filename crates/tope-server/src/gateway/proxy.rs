@@ -1,0 +1,226 @@
+//! The service that forwards: one request to one upstream, its answer back, both streamed.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::header::HOST;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use tokio::time::timeout;
+
+use super::body::{Outbound, Progress};
+use super::link::Link;
+use super::problem::{Render, render};
+use super::upstream::Upstreams;
+use super::{Body, Caller, Problem, Target, demo, fields, tunnel};
+
+/// Forwards requests to the upstreams of one worker, over connections that it keeps.
+///
+/// Clones share the connections. It is made and used on one worker's runtime and is always ready.
+#[derive(Clone, Debug)]
+pub struct Proxy(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    upstreams: Upstreams,
+    answer_within: Duration,
+    render: Render,
+}
+
+impl Proxy {
+    /// A proxy to these upstreams in turn; to the built-in sample if there is no other.
+    ///
+    /// `answer_within` is how long an upstream may take from the end of a request (or the last sign of progress of
+    /// its body) to the head of its answer.
+    pub fn new(targets: &[Target], answer_within: Duration) -> Self {
+        Self::with_render(targets, answer_within, render)
+    }
+
+    /// The same, with another rendering of 400, 405, 502 and 504.
+    pub fn with_render(targets: &[Target], answer_within: Duration, render: Render) -> Self {
+        Self(Arc::new(Inner { upstreams: Upstreams::new(targets), answer_within, render }))
+    }
+}
+
+impl tower_service::Service<Request<Incoming>> for Proxy {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Answer {
+        if request.method() == Method::CONNECT {
+            return Answer::ready((self.0.render)(Problem::Connect));
+        }
+        if self.0.upstreams.len() == 0 {
+            return Answer::ready(demo::answer(&request));
+        }
+        let proxy = Arc::clone(&self.0);
+        Answer(Step::Forward(Box::pin(async move {
+            let render = proxy.render;
+            proxy.forward(request).await.unwrap_or_else(render)
+        })))
+    }
+}
+
+/// The answer that is to come.
+pub struct Answer(Step);
+
+enum Step {
+    Ready(Option<Response<Body>>),
+    Forward(Pin<Box<dyn Future<Output = Response<Body>> + Send>>),
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Answer")
+    }
+}
+
+impl Answer {
+    fn ready(response: Response<Body>) -> Self {
+        Self(Step::Ready(Some(response)))
+    }
+}
+
+impl Future for Answer {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Step::Ready(response) => Poll::Ready(Ok(response.take().expect("polled once after it was ready"))),
+            Step::Forward(future) => future.as_mut().poll(cx).map(Ok),
+        }
+    }
+}
+
+impl Inner {
+    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Body>, Problem> {
+        let (mut head, body) = request.into_parts();
+        let mut extensions = std::mem::take(&mut head.extensions);
+        let host = host(&head)?;
+        let switches = fields::upgrades(&head.headers, head.version);
+        let mut switch = if switches { extensions.remove::<OnUpgrade>() } else { None };
+        let caller = extensions.get::<Caller>();
+        head.uri = origin(head.uri, caller.and_then(|caller| caller.forward_path.as_deref()))?;
+        fields::request(&mut head.headers, host.as_ref(), caller, switch.is_some());
+        let (body, progress) = Outbound::new(body);
+        let mut request = Request::from_parts(head, body);
+        let mut again = false;
+        loop {
+            let mut link = self.upstreams.link(again).await.ok_or(Problem::BadGateway)?;
+            link.fit(&mut request, host.as_ref());
+            let sent = link.send(request);
+            match self.in_time(sent, progress.as_deref()).await? {
+                Ok(response) => return Ok(receive(response, link, switch.take())),
+                // Whoever gets the request back may be sure that no byte of it was sent.
+                Err(mut error) => match error.take_message() {
+                    Some(unsent) if !again => request = unsent,
+                    _ => return Err(Problem::BadGateway),
+                },
+            }
+            again = true;
+        }
+    }
+
+    /// Waits for an answer, longer while the request's own body still moves.
+    async fn in_time<T>(&self, sent: impl Future<Output = T>, progress: Option<&Progress>) -> Result<T, Problem> {
+        let mut sent = std::pin::pin!(sent);
+        let mut seen = progress.map(Progress::seen);
+        loop {
+            if let Ok(answer) = timeout(self.answer_within, sent.as_mut()).await {
+                return Ok(answer);
+            }
+            let now = progress.map(Progress::seen);
+            if now == seen {
+                return Err(Problem::GatewayTimeout);
+            }
+            seen = now;
+        }
+    }
+}
+
+/// Makes the upstream's answer the client's.
+fn receive(mut response: Response<Incoming>, link: Link<'_>, switch: Option<OnUpgrade>) -> Response<Body> {
+    let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    fields::response(response.headers_mut(), switched);
+    *response.version_mut() = Version::HTTP_11;
+    if switched {
+        if let Some(client) = switch {
+            tunnel::open(client, hyper::upgrade::on(&mut response));
+        }
+        return response.map(|_| Body::empty());
+    }
+    response.map(|body| Body::upstream(body, link.lease()))
+}
+
+/// The host that was asked for: one, and a plausible one. Only HTTP/1.0 may leave it out.
+fn host(head: &request::Parts) -> Result<Option<HeaderValue>, Problem> {
+    let mut named = head.headers.get_all(HOST).iter();
+    let (first, second) = (named.next(), named.next());
+    let host = match head.uri.authority() {
+        Some(authority) => Some(HeaderValue::from_str(authority.as_str()).map_err(|_| Problem::BadHost)?),
+        None => first.cloned(),
+    };
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-._~%:[]!$&'()*+,;=".contains(b);
+    match &host {
+        _ if second.is_some() => Err(Problem::BadHost),
+        Some(name) if !name.as_bytes().iter().all(plain) => Err(Problem::BadHost),
+        None if head.version > Version::HTTP_10 => Err(Problem::BadHost),
+        _ => Ok(host),
+    }
+}
+
+/// A target without scheme and authority, with another path if one is given.
+fn origin(uri: Uri, path: Option<&str>) -> Result<Uri, Problem> {
+    let target = match (path, uri.query()) {
+        (None, _) if uri.authority().is_none() => return Ok(uri),
+        (None, _) => uri.path_and_query().cloned().unwrap_or(PathAndQuery::from_static("/")),
+        (Some(path), None) => PathAndQuery::try_from(path).map_err(|_| Problem::BadPath)?,
+        (Some(path), Some(query)) => PathAndQuery::try_from(format!("{path}?{query}")).map_err(|_| Problem::BadPath)?,
+    };
+    Ok(Uri::from(target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(uri: &str, version: Version, hosts: &[&str]) -> Result<Option<HeaderValue>, Problem> {
+        let mut request = Request::builder().uri(uri).version(version);
+        for host in hosts {
+            request = request.header(HOST, *host);
+        }
+        host(&request.body(()).unwrap().into_parts().0)
+    }
+
+    #[test]
+    fn exactly_one_host_is_taken() {
+        let a = Ok(Some(HeaderValue::from_static("a:80")));
+        assert_eq!(asked("/", Version::HTTP_11, &["a:80"]), a);
+        assert_eq!(asked("http://a:80/x", Version::HTTP_11, &["b"]), a);
+        assert_eq!(asked("http://a:80/x", Version::HTTP_2, &[]), a);
+        assert_eq!(asked("/", Version::HTTP_10, &[]), Ok(None));
+        for hosts in [&[][..], &["a", "a"], &["a/b"], &["u@a"], &["a b"]] {
+            assert_eq!(asked("/", Version::HTTP_11, hosts), Err(Problem::BadHost), "{hosts:?}");
+        }
+    }
+
+    #[test]
+    fn the_path_is_replaced_and_the_query_kept() {
+        let origin = |uri: &str, path| origin(uri.parse().unwrap(), path).unwrap().to_string();
+        assert_eq!(origin("/a//b?c=d", None), "/a//b?c=d");
+        assert_eq!(origin("/a//b?c=d", Some("/a/b")), "/a/b?c=d");
+        assert_eq!(origin("http://h/a//b", Some("/a/b")), "/a/b");
+        assert_eq!(origin("http://h", None), "/");
+        assert_eq!(origin("*", None), "*");
+    }
+}

@@ -1,0 +1,3 @@
+//! What the program says about what it does.
+
+pub mod access_log;

@@ -1,0 +1,11 @@
+//! The data plane against real parts: nginx and curl from the system, upstreams that misbehave, clients that do.
+//!
+//! `support` starts and stops them; `streams` is what passes, `hops` what changes on the way, `upstreams` what goes
+//! wrong behind us, `clients` what goes wrong in front of us, `end` how it stops.
+
+mod clients;
+mod end;
+mod hops;
+mod streams;
+mod support;
+mod upstreams;

@@ -1,1 +1,0 @@
-//! A refusal as a gRPC status.

@@ -1,1 +1,0 @@
-//! The body of a refusal, RFC 9457.

@@ -1,1 +1,0 @@
-//! A bounded table in this process.

@@ -1,0 +1,151 @@
+//! What follows a request: the inner answer with our fields, or the refusal; and the record, after either.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+
+use super::answer;
+use super::body::Body;
+use super::layer::Shared;
+use crate::clock::Moment;
+use crate::limiter::{Judgement, Judging};
+use crate::observe::{Details, Observe, Record};
+use crate::policy::Policy;
+use crate::store::Store;
+
+pin_project! {
+    /// The answer to one request, when it comes.
+    pub struct Answering<T, S, O, B>
+    where
+        T: tower_service::Service<Request<B>>,
+        S: Store,
+    {
+        #[pin]
+        step: Step<T, S, B>,
+        after: After<S, O>,
+    }
+}
+
+pin_project! {
+    #[project = StepProjection]
+    enum Step<T, S, B>
+    where
+        T: tower_service::Service<Request<B>>,
+        S: Store,
+    {
+        Refused { answer: Option<Response<Bytes>> },
+        Passed { #[pin] inner: T::Future },
+        Pending { pending: Pending<T, S, B> },
+    }
+}
+
+/// A request that waits for the store.
+pub(super) struct Pending<T, S: Store, B> {
+    pub(super) judging: Judging<S::Charging>,
+    pub(super) request: Option<Request<B>>,
+    pub(super) inner: T,
+    pub(super) policy: Arc<Policy>,
+}
+
+/// What is known when the answer is there.
+pub(super) struct After<S, O> {
+    shared: Arc<Shared<S, O>>,
+    moment: Moment,
+    judged_ns: u64,
+    judgement: Option<Judgement>,
+    details: Option<Box<Details>>,
+}
+
+impl<S, O: Observe> After<S, O> {
+    pub(super) fn new(
+        shared: Arc<Shared<S, O>>,
+        moment: Moment,
+        judgement: Option<Judgement>,
+        details: Option<Box<Details>>,
+    ) -> Self {
+        let judged_ns = moment.elapsed_ns();
+        Self { shared, moment, judged_ns, judgement, details }
+    }
+
+    fn record(&self, status: u16) {
+        let mut record = Record::new(self.moment.unix_us, status, self.judgement.as_ref());
+        record.judged_ns = self.judged_ns;
+        record.answered_ns = self.moment.elapsed_ns();
+        record.details = self.details.as_deref();
+        self.shared.observer.observe(&record);
+    }
+}
+
+impl<T, S, O, B> Answering<T, S, O, B>
+where
+    T: tower_service::Service<Request<B>>,
+    S: Store,
+{
+    pub(super) fn refused(answer: Response<Bytes>, after: After<S, O>) -> Self {
+        Self { step: Step::Refused { answer: Some(answer) }, after }
+    }
+
+    pub(super) fn passed(inner: T::Future, after: After<S, O>) -> Self {
+        Self { step: Step::Passed { inner }, after }
+    }
+
+    pub(super) fn pending(pending: Pending<T, S, B>, after: After<S, O>) -> Self {
+        Self { step: Step::Pending { pending }, after }
+    }
+}
+
+impl<T, S, O, B, C> Future for Answering<T, S, O, B>
+where
+    T: tower_service::Service<Request<B>, Response = Response<C>>,
+    S: Store,
+    O: Observe,
+{
+    type Output = Result<Response<Body<C>>, T::Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let next = match this.step.as_mut().project() {
+                StepProjection::Refused { answer } => {
+                    let answer = answer.take().expect("a future is not polled after its end");
+                    this.after.record(answer.status().as_u16());
+                    return Poll::Ready(Ok(answer.map(Body::ours)));
+                }
+                StepProjection::Passed { inner } => {
+                    let mut answer = ready!(inner.poll(cx))?;
+                    if let Some(judgement) = &this.after.judgement {
+                        answer::say(judgement, answer.headers_mut());
+                    }
+                    this.after.record(answer.status().as_u16());
+                    return Poll::Ready(Ok(answer.map(Body::inner)));
+                }
+                StepProjection::Pending { pending } => {
+                    let judged = ready!(Pin::new(&mut pending.judging).poll(cx));
+                    this.after.judged_ns = this.after.moment.elapsed_ns();
+                    let request = pending.request.take().expect("a request is judged once");
+                    match judged {
+                        Ok(judgement) if judgement.allowed() => {
+                            this.after.judgement = Some(judgement);
+                            Step::Passed { inner: pending.inner.call(request) }
+                        }
+                        Ok(judgement) => {
+                            let answer = answer::refusal(&judgement, request.method(), request.headers());
+                            this.after.judgement = Some(judgement);
+                            Step::Refused { answer: Some(answer) }
+                        }
+                        Err(_) => {
+                            let answer = answer::store_down(&pending.policy, request.method(), request.headers());
+                            Step::Refused { answer: Some(answer) }
+                        }
+                    }
+                }
+            };
+            this.step.set(next);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! One request: read it once, judge it, answer it or pass it on.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response};
+
+use super::answer;
+use super::body::Body;
+use super::future::{After, Answering, Pending};
+use super::layer::{Peer, Shared};
+use crate::facts::{Client, Facts};
+use crate::http::path::{BadPath, Path, host, normalise, target};
+use crate::http::{client_addr, cors};
+use crate::observe::{Details, Observe};
+use crate::policy::Policy;
+use crate::store::{Answer, Store};
+
+/// A service behind a limiter.
+#[derive(Debug)]
+pub struct Limited<T, S, O = ()> {
+    inner: T,
+    shared: Arc<Shared<S, O>>,
+    peer: Option<IpAddr>,
+}
+
+/// Who is calling and what for, as a request extension for the inner service: what the limiter found out.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Caller {
+    /// The client's name in the key file; `None`: nobody that we know.
+    pub client: Option<HeaderValue>,
+    /// The name of the plan, where the policy has plans.
+    pub plan: Option<HeaderValue>,
+    /// The address of the connection's other end.
+    pub peer: IpAddr,
+    /// Whether the peer's word about addresses is believed.
+    pub trusted_peer: bool,
+    /// The path that was judged, when it is spelled otherwise than the request's; what was matched is what should be
+    /// forwarded.
+    pub forward_path: Option<Box<str>>,
+}
+
+impl<T, S, O> Limited<T, S, O> {
+    pub(super) fn new(inner: T, shared: Arc<Shared<S, O>>, peer: Option<IpAddr>) -> Self {
+        Self { inner, shared, peer }
+    }
+}
+
+impl<T: Clone, S, O> Clone for Limited<T, S, O> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared), peer: self.peer }
+    }
+}
+
+impl<T, S, O, B, C> tower_service::Service<Request<B>> for Limited<T, S, O>
+where
+    T: tower_service::Service<Request<B>, Response = Response<C>> + Clone,
+    S: Store,
+    O: Observe,
+    C: http_body::Body<Data = Bytes>,
+{
+    type Response = Response<Body<C>>;
+    type Error = T::Error;
+    type Future = Answering<T, S, O, B>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), T::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let shared = Arc::clone(&self.shared);
+        let moment = shared.clock.moment();
+        let policy = shared.limiter.policy();
+        let peer = self.peer.or_else(|| request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical()));
+        let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+
+        let read = match Read::of(&request, &policy, peer) {
+            Ok(read) => read,
+            Err(why) => {
+                let answer = answer::bad_request(why, &policy, request.method(), request.headers());
+                let after = After::new(shared, moment, None, None);
+                return Answering::refused(answer, after);
+            }
+        };
+        let facts = read.facts(&request);
+        let answer = shared.limiter.judge(Arc::clone(&policy), &facts, moment.unix_us);
+        let details = shared.observer.wants_details().then(|| Box::new(read.details(&request)));
+        let caller = read.caller(&policy, peer);
+
+        match answer {
+            Answer::Ready(Ok(judgement)) if judgement.allowed() => {
+                request.extensions_mut().insert(caller);
+                Answering::passed(self.inner.call(request), After::new(shared, moment, Some(judgement), details))
+            }
+            Answer::Ready(Ok(judgement)) => {
+                let answer = answer::refusal(&judgement, request.method(), request.headers());
+                Answering::refused(answer, After::new(shared, moment, Some(judgement), details))
+            }
+            Answer::Ready(Err(_)) => {
+                let answer = answer::store_down(&policy, request.method(), request.headers());
+                Answering::refused(answer, After::new(shared, moment, None, details))
+            }
+            Answer::Pending(judging) => {
+                request.extensions_mut().insert(caller);
+                // The inner service that was found ready is the one to call; its clone waits in its place.
+                let clone = self.inner.clone();
+                let inner = std::mem::replace(&mut self.inner, clone);
+                let after = After::new(shared, moment, None, details);
+                Answering::pending(Pending { judging, request: Some(request), inner, policy }, after)
+            }
+        }
+    }
+}
+
+/// A request, read once.
+struct Read<'a> {
+    path: Path<'a>,
+    query: Option<&'a str>,
+    host: std::borrow::Cow<'a, str>,
+    address: IpAddr,
+    trusted_peer: bool,
+    client: Client<'a>,
+    preflight: bool,
+    same_path: bool,
+}
+
+impl<'a> Read<'a> {
+    fn of<B>(request: &'a Request<B>, policy: &'a Policy, peer: IpAddr) -> Result<Self, BadPath> {
+        let headers = request.headers();
+        let target = target(request.method(), request.uri())?;
+        let path = normalise(target.path, policy.paths)?;
+        let trusted_peer = client_addr::trusted(peer, &policy.address);
+        Ok(Self {
+            same_path: path.forward == target.path,
+            path,
+            query: target.query,
+            host: host(request.uri(), headers)?,
+            address: client_addr::client_address(peer, headers, &policy.address),
+            trusted_peer,
+            client: policy.identify(headers, target.query, trusted_peer),
+            preflight: cors::is_preflight(request.method(), headers),
+        })
+    }
+
+    fn facts<'b, B>(&'b self, request: &'b Request<B>) -> Facts<'b> {
+        Facts {
+            method: request.method().as_str(),
+            path: &self.path.matched,
+            other_path: self.path.other.as_deref(),
+            host: &self.host,
+            query: self.query,
+            headers: request.headers(),
+            address: Some(self.address),
+            client: self.client,
+            preflight: self.preflight,
+            cost: None,
+        }
+    }
+
+    fn details<B>(&self, request: &Request<B>) -> Details {
+        Details {
+            method: request.method().clone(),
+            path: self.path.forward.as_ref().into(),
+            host: self.host.as_ref().into(),
+            address: self.address,
+            client: self.client.name.map(Into::into),
+            plan: self.client.plan,
+            preflight: self.preflight,
+        }
+    }
+
+    fn caller(&self, policy: &Policy, peer: IpAddr) -> Caller {
+        let text = |text: &str| HeaderValue::from_str(text).ok();
+        Caller {
+            client: self.client.name.and_then(text),
+            plan: policy.plans().get(usize::from(self.client.plan)).and_then(|plan| text(plan)),
+            peer,
+            trusted_peer: self.trusted_peer,
+            forward_path: (!self.same_path).then(|| self.path.forward.as_ref().into()),
+        }
+    }
+}

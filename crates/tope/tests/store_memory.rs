@@ -1,0 +1,185 @@
+//! The suite of all stores, and what only a bounded table must do.
+
+mod suite;
+
+use std::sync::Arc;
+
+use suite::{NOW, adopt, charge, on, one, rate};
+use tope::store::memory::Memory;
+use tope::{Budget, Charge};
+
+suite::suite!(Memory::new(10_000).expect("randomness"));
+
+const SECOND: u64 = 1_000_000;
+
+/// A table of a thousand keys, all exhausted, forgets none of them.
+#[test]
+fn rated_capacity_is_kept() {
+    for text in ["5/h", "5/h fixed-window", "5/h sliding-window", "5/h sliding-log"] {
+        let store = Memory::new(10_000).expect("randomness");
+        let [limit] = adopt(&store, [rate("limit", text)]);
+        let keys: Vec<[u8; 4]> = (0..10_000_u32).map(u32::to_le_bytes).collect();
+        for key in &keys {
+            for _ in 0..5 {
+                one(&store, &limit, key, NOW, 1);
+            }
+        }
+        let forgotten = keys.iter().filter(|key| one(&store, &limit, *key, NOW, 1).decision.allowed()).count();
+        assert!(forgotten <= 10, "{text}: {forgotten} of 10,000 were forgotten at rated capacity");
+        assert_eq!(store.counts().evicted, 0, "{text}: {:?}", store.counts());
+    }
+}
+
+/// A flood of new keys neither frees an exhausted one nor refuses those who are within their budget.
+#[test]
+fn a_flood_forgets_no_debtor() {
+    let store = Memory::new(1_000).expect("randomness");
+    let [limit] = adopt(&store, [rate("limit", "60/min")]);
+    let mut now = NOW;
+    for _ in 0..60 {
+        assert!(one(&store, &limit, b"attacker", now, 1).decision.allowed());
+    }
+    let mut refused = 0;
+    for n in 0..200_000_u32 {
+        one(&store, &limit, &n.to_le_bytes(), now, 1);
+        if n % 100 == 0 {
+            // Each of the known asks once in a hundred steps of 5 ms: twice a second for all, one per minute each.
+            let known = format!("known {}", n / 100 % 120);
+            refused += usize::from(!one(&store, &limit, known.as_bytes(), now, 1).decision.allowed());
+        }
+        assert!(!one(&store, &limit, b"attacker", now, 60).decision.allowed(), "after {n} others");
+        now += 50;
+    }
+    assert_eq!(refused, 0, "{:?}", store.counts());
+    assert!(store.counts().evicted > 0);
+}
+
+/// When every place holds more debt than a newcomer would have, newcomers are limited as a group, not let go.
+#[test]
+fn newcomers_without_room_share_a_budget() {
+    let store = Memory::new(20).expect("randomness");
+    for text in ["1000/h", "1000/h fixed-window", "1000/h sliding-window", "1000/h sliding-log"] {
+        let [deep, shallow] = adopt(&store, [rate("deep", "10/400d"), rate(text, "100/min")]);
+        for n in 0..100_u32 {
+            one(&store, &deep, &n.to_le_bytes(), NOW, 10);
+        }
+        let group = b"one address";
+        let newcomer = |n: u32| {
+            let key = n.to_be_bytes();
+            charge(&store, &[Charge { budget: &shallow, key: &key, group, cost: 1 }], NOW).allowed
+        };
+        let admitted = (0..10_000).filter(|n| newcomer(*n)).count();
+        assert_eq!(admitted, 100, "{text}: {:?}", store.counts());
+    }
+}
+
+/// A bucket that is full again gives its place away, and nothing is forgiven by that.
+#[test]
+fn what_is_full_again_is_no_bucket() {
+    for text in ["10/s", "10/s fixed-window", "10/s sliding-window", "10/s sliding-log"] {
+        let store = Memory::new(100).expect("randomness");
+        let [limit] = adopt(&store, [rate(text, text)]);
+        let mut now = NOW;
+        for n in 0..5_000_u32 {
+            for _ in 0..3 {
+                assert!(one(&store, &limit, &n.to_le_bytes(), now, 1).decision.allowed());
+                now += 1;
+            }
+            now += SECOND / 10;
+        }
+        assert_eq!((store.counts().evicted, store.counts().overflowed), (0, 0), "{text}");
+        assert!(store.live(now) <= 25, "{text}: {} live", store.live(now));
+        assert_eq!(store.live(now + 3 * SECOND), 0);
+    }
+}
+
+/// Policies come and go; the numbers of quotas that nobody remembers are used again, and no bucket changes hands.
+#[test]
+fn a_thousand_reloads() {
+    let store = Memory::new(1_000).expect("randomness");
+    let [kept] = adopt(&store, [rate("kept", "7/d")]);
+    assert!(one(&store, &kept, b"k", NOW, 7).decision.allowed());
+    for reload in 1..1_000_u64 {
+        let mut budgets: Vec<Budget> = (0..50).map(|n| rate("other", &format!("{}/h", reload * 50 + n + 1))).collect();
+        budgets.push(rate("kept", "7/d"));
+        tope::store::Store::adopt(&store, &mut budgets).expect("numbers are used again");
+        let spent = one(&store, &budgets[50], b"k", NOW, 1);
+        assert!(!spent.decision.allowed() && spent.decision.remaining == 0, "reload {reload}");
+    }
+}
+
+/// More quotas than can be told apart are refused, and the policy in force is untouched.
+#[test]
+fn too_many_quotas_change_nothing() {
+    let store = Memory::new(100).expect("randomness");
+    let [kept] = adopt(&store, [rate("kept", "7/d")]);
+    assert!(one(&store, &kept, b"k", NOW, 7).decision.allowed());
+    let mut budgets: Vec<Budget> = (1..4_000).map(|n| rate("many", &format!("{n}/h"))).collect();
+    assert!(tope::store::Store::adopt(&store, &mut budgets).is_err());
+    assert!(!one(&store, &kept, b"k", NOW, 1).decision.allowed());
+}
+
+/// What was used is still used after a restart, also in a smaller table; damage is noticed.
+#[test]
+fn a_snapshot_outlives_a_restart() {
+    let texts = ["5/h", "5/h fixed-window", "5/h sliding-window", "5/h sliding-log", "5/s burst 3", "40/day"];
+    let budgets = |store: &Memory| {
+        let mut budgets: Vec<Budget> = texts.iter().map(|text| rate(text, text)).collect();
+        budgets[5].edges = vec![NOW - 3_600 * SECOND, NOW + 3_600 * SECOND].into();
+        tope::store::Store::adopt(store, &mut budgets).expect("room");
+        budgets
+    };
+    let store = Memory::new(2_000).expect("randomness");
+    let mine = budgets(&store);
+    let keys: Vec<[u8; 4]> = (0..300_u32).map(u32::to_le_bytes).collect();
+    for (i, key) in keys.iter().enumerate() {
+        for budget in &mine {
+            for late in 0..=i as u64 % 3 {
+                one(&store, budget, key, NOW + late, 1);
+            }
+        }
+    }
+    let mut bytes = Vec::new();
+    store.write_snapshot(&mut bytes, NOW + 3).expect("a vector takes everything");
+    for max_keys in [2_000, 100_000] {
+        let again = Memory::from_snapshot(&bytes, max_keys, NOW + 3).expect("a snapshot");
+        let theirs = budgets(&again);
+        for key in &keys {
+            for (a, b) in mine.iter().zip(&theirs) {
+                let (was, is) = (one(&store, a, key, NOW + 3, 0), one(&again, b, key, NOW + 3, 0));
+                assert_eq!(was.decision, is.decision, "{} in a table of {max_keys}", a.name);
+            }
+        }
+        assert_eq!(again.counts().evicted, 0);
+    }
+    let small = Memory::from_snapshot(&bytes, 50, NOW + 3).expect("a snapshot");
+    assert!(small.live(NOW + 3) <= 65);
+
+    let wrong = |bytes: &[u8]| Memory::from_snapshot(bytes, 100, NOW).map(|_| ()).expect_err("damage").to_string();
+    assert!(wrong(b"").contains("no file of buckets"));
+    assert!(wrong(&bytes[..bytes.len() - 1]).contains("damaged"));
+    for at in (20..bytes.len()).step_by(997) {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 1;
+        assert!(wrong(&bytes).contains("damaged"));
+    }
+}
+
+/// Requests on one bucket are numbered in the order in which it judged them.
+#[test]
+fn orders_are_the_orders_of_buckets() {
+    let store = Arc::new(Memory::new(100).expect("randomness").in_order());
+    let [limit] = adopt(&*store, [rate("limit", "2000/d")]);
+    let mut seen: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let worker = || {
+            scope.spawn(|| {
+                let ask = || charge(&*store, &[on(&limit, b"k", 1)], NOW);
+                (0..1_000).map(|_| ask()).map(|done| (done.order, done.answers[0].decision.remaining)).collect::<Vec<_>>()
+            })
+        };
+        [worker(), worker()].into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
+    });
+    seen.sort_unstable();
+    let expected: Vec<(u64, u64)> = (1..=2_000).map(|order| (order, 2_000 - order)).collect();
+    assert_eq!(seen, expected);
+}

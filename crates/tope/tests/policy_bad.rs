@@ -1,6 +1,8 @@
 //! A corpus of files that are no policies: `bad/NAME.yaml`, and beside each the message, `bad/NAME.txt`. After a change
 //! of the messages run with `TOPE_BLESS=1`, and read every difference.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
+
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +26,10 @@ impl Surroundings for Around {
 
     fn file(&self, name: &str) -> io::Result<String> {
         match name {
-            "keys.yaml" => Ok("sesame-open: { name: ali, plan: free }\nsesame-shut: { name: ala, plan: pro }\nsesame-ajar:\n".to_owned()),
+            "keys.yaml" => {
+                Ok("sesame-open: { name: ali, plan: free }\nsesame-shut: { name: ala, plan: pro }\nsesame-ajar:\n"
+                    .to_owned())
+            }
             "keys-twice.yaml" => Ok("sesame-open: { name: ali }\nsesame-open: { name: ala }\n".to_owned()),
             "keys-syntax.yaml" => Ok("sesame-open: { name: ali\nsesame-shut: {}\n".to_owned()),
             _ => Err(io::Error::new(io::ErrorKind::NotFound, "no such file")),

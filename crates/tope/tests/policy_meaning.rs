@@ -1,5 +1,7 @@
 //! What a policy means: which limits a request meets, whose bucket, how much. Refusals before admissions.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
+
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -36,7 +38,19 @@ fn request(text: &'static str) -> Request {
     let address = Some([192, 0, 2, 1].into());
     let path = path.to_owned();
     let (headers, client, plan) = (HeaderMap::new(), None, 0);
-    Request { method, path, other_path: None, host: "", query: None, headers, address, client, plan, preflight: false, cost: None }
+    Request {
+        method,
+        path,
+        other_path: None,
+        host: "",
+        query: None,
+        headers,
+        address,
+        client,
+        plan,
+        preflight: false,
+        cost: None,
+    }
 }
 
 impl Request {
@@ -120,7 +134,9 @@ fn a_key_that_is_not_known_is_nobody() {
     let policy = policy(SPECIFICATION);
     let who = |values: &[&'static str]| {
         let mut headers = HeaderMap::new();
-        values.iter().for_each(|value| drop(headers.append("x-api-key", HeaderValue::from_static(value))));
+        for value in values {
+            headers.append("x-api-key", HeaderValue::from_static(value));
+        }
         let client = policy.identify(&headers, None, false);
         (client.name.map(str::to_owned), client.plan)
     };
@@ -137,7 +153,11 @@ fn a_key_that_is_not_known_is_nobody() {
 
 #[test]
 fn every_place_of_a_key_is_read() {
-    let with = |source: &str| policy(&format!("clients: {{ {source}, keys: {{ k1: {{ name: acme }} }} }}\naddress: {{ trust: [10.0.0.0/8] }}\n"));
+    let with = |source: &str| {
+        policy(&format!(
+            "clients: {{ {source}, keys: {{ k1: {{ name: acme }} }} }}\naddress: {{ trust: [10.0.0.0/8] }}\n"
+        ))
+    };
     let name = |policy: &Policy, header: (&'static str, &'static str), query, trusted| {
         let headers = request("GET /").header(header.0, header.1).headers;
         policy.identify(&headers, query, trusted).name.map(str::to_owned)
@@ -275,7 +295,8 @@ limits:
     half.other_path = Some("/login/bob");
     assert_eq!(half.meets(&policy), ["login"]);
     // An exception of one reading does not help the other.
-    let policy = self::policy("paths: { encoded_slash: both }\nlimits: { a: { match: /**, except: /x/*, by: ip, rate: 1/s } }");
+    let policy =
+        self::policy("paths: { encoded_slash: both }\nlimits: { a: { match: /**, except: /x/*, by: ip, rate: 1/s } }");
     let mut excepted = request("GET /x/a%2Fb");
     assert!(excepted.meets(&policy).is_empty());
     excepted.other_path = Some("/x/a/b");
@@ -317,13 +338,25 @@ fn hosts_and_conditions_narrow_a_limit() {
     }
     assert!(request("GET /").header("x-a", "1").meets(&policy).is_empty());
     assert!(request("GET /").header("x-a", "1").header("x-b", "two").meets(&policy).is_empty());
-    assert_eq!(request("GET /").header("x-a", "2").header("x-a", "1").header("x-b", "two words").meets(&policy), ["when"]);
+    assert_eq!(
+        request("GET /").header("x-a", "2").header("x-a", "1").header("x-b", "two words").meets(&policy),
+        ["when"]
+    );
 }
 
 #[test]
 fn methods_are_told_apart_and_head_follows_get() {
-    let policy = policy("limits: { a: { match: 'GET,POST /a', by: ip, rate: 1/s }, b: { match: HEAD /b, by: ip, rate: 1/s } }");
-    for (met, text) in [(true, "GET /a"), (true, "HEAD /a"), (true, "POST /a"), (false, "PUT /a"), (false, "get /a"), (true, "HEAD /b"), (false, "GET /b")] {
+    let policy =
+        policy("limits: { a: { match: 'GET,POST /a', by: ip, rate: 1/s }, b: { match: HEAD /b, by: ip, rate: 1/s } }");
+    for (met, text) in [
+        (true, "GET /a"),
+        (true, "HEAD /a"),
+        (true, "POST /a"),
+        (false, "PUT /a"),
+        (false, "get /a"),
+        (true, "HEAD /b"),
+        (false, "GET /b"),
+    ] {
         assert_eq!(!request(text).meets(&policy).is_empty(), met, "{text}");
     }
 }
@@ -354,12 +387,13 @@ fn keys_follow_what_by_says() {
     let mut base = request("GET /u/1").header("cookie", "c=1").header("x-h", "1");
     base.query = Some("q=1");
     let key = base.key(&policy);
-    let mut others: Vec<Request> = Vec::new();
-    others.push(Request { path: "/u/2".to_owned(), ..base.clone() });
-    others.push(Request { path: "/v/u/1".to_owned(), ..base.clone() });
-    others.push(Request { query: Some("q=2"), ..base.clone() });
-    others.push(Request { query: None, ..base.clone() });
-    others.push(base.clone().header("x-h", "2"));
+    let others = [
+        Request { path: "/u/2".to_owned(), ..base.clone() },
+        Request { path: "/v/u/1".to_owned(), ..base.clone() },
+        Request { query: Some("q=2"), ..base.clone() },
+        Request { query: None, ..base.clone() },
+        base.clone().header("x-h", "2"),
+    ];
     for other in &others {
         assert_ne!(other.key(&policy), key);
     }
@@ -377,14 +411,20 @@ fn a_missing_part_is_denied_or_skipped_as_said() {
   skip: { by: header X-Tenant, missing: skip, rate: 5/min, cost: 0 }",
     );
     let without = policy.charges(&request("GET /").facts());
-    let rows: Vec<_> = without.resolve(&policy).iter().map(|charge| (charge.budget.name.clone(), charge.budget.quota.capacity(), charge.cost)).collect();
+    let rows: Vec<_> = without
+        .resolve(&policy)
+        .iter()
+        .map(|charge| (charge.budget.name.clone(), charge.budget.quota.capacity(), charge.cost))
+        .collect();
     assert_eq!(rows, [("guard".to_owned(), 100, 1), ("deny".to_owned(), 0, 1)]);
     assert_eq!(request("GET /").header("x-tenant", "t").meets(&policy), ["guard", "deny.2", "skip"]);
 }
 
 #[test]
 fn the_largest_cost_that_matches_counts_and_a_log_replaces_it() {
-    let policy = policy("limits: { a: { by: ip, rate: 100/min, cost: { POST /api/export: 20, /api/**: 5, /free: 0 } }, b: { by: ip, rate: 100/min, cost: 3 } }");
+    let policy = policy(
+        "limits: { a: { by: ip, rate: 100/min, cost: { POST /api/export: 20, /api/**: 5, /free: 0 } }, b: { by: ip, rate: 100/min, cost: 3 } }",
+    );
     let costs = |request: &Request| request.pays(&policy).into_iter().map(|(_, cost, _)| cost).collect::<Vec<_>>();
     assert_eq!(costs(&request("POST /api/export")), [20, 3]);
     assert_eq!(costs(&request("GET /api/export")), [5, 3]);
@@ -409,7 +449,8 @@ fn modes_and_shadow() {
 
 #[test]
 fn refusals_have_the_status_of_their_limit() {
-    let policy = policy("limits: { a: { by: ip, rate: [1/s, 2/min], reject: { status: 503 } }, b: { by: ip, rate: 1/s } }");
+    let policy =
+        policy("limits: { a: { by: ip, rate: [1/s, 2/min], reject: { status: 503 } }, b: { by: ip, rate: 1/s } }");
     assert_eq!((0..3).map(|budget| policy.reject_status(budget)).collect::<Vec<_>>(), [Some(503), Some(503), None]);
 }
 
@@ -454,14 +495,24 @@ fn a_key_that_the_caller_chooses_needs_a_guard_that_holds() {
 
 #[test]
 fn doubtful_policies_are_warned_of() {
-    let said = |text: &str| policy(text).warnings().iter().map(|warning| warning.message().to_owned()).collect::<Vec<_>>();
+    let said =
+        |text: &str| policy(text).warnings().iter().map(|warning| warning.message().to_owned()).collect::<Vec<_>>();
     for (text, expected) in [
         ("limits: { a: { match: [/x, /y], except: /y, by: ip, rate: 1/s } }", "no request reaches `/y` of limit `a`"),
-        ("exempt: [path /x/**]\nlimits: { a: { match: GET /x/y, by: ip, rate: 1/s } }", "no request reaches `GET /x/y`"),
+        (
+            "exempt: [path /x/**]\nlimits: { a: { match: GET /x/y, by: ip, rate: 1/s } }",
+            "no request reaches `GET /x/y`",
+        ),
         ("limits: { a: { match: /x, rate: 5/min } }", "every caller shares the budget of `a`"),
-        ("plans: { p: { x: 1/s } }\nlimits: { a: { by: plan, rate: plan.x } }", "every caller shares the budget of `a`"),
+        (
+            "plans: { p: { x: 1/s } }\nlimits: { a: { by: plan, rate: plan.x } }",
+            "every caller shares the budget of `a`",
+        ),
         ("limits: { a: { match: /x, by: ip, rate: 20/s }, ceiling: { rate: 10/s } }", "`a` is above `ceiling`"),
-        ("limits: { a: { by: ip, rate: 100/s burst 10 } }", "a burst of 10 in `a` is below what it allows in one second"),
+        (
+            "limits: { a: { by: ip, rate: 100/s burst 10 } }",
+            "a burst of 10 in `a` is below what it allows in one second",
+        ),
         ("limits: { a: { by: ip, rate: 1/day } }", "`a` counts for a day or longer"),
         ("limits: { a: { by: ip, rate: 30/30d } }", "`a` counts for a day or longer"),
         ("limits: { a: { by: ip, rate: 5/min, cost: 6 } }", "a request of cost 6 never passes `a`"),
@@ -486,8 +537,8 @@ fn doubtful_policies_are_warned_of() {
 #[test]
 fn a_file_too_large_is_refused() {
     let many = |count: usize| {
-        let limits: String = (0..count).map(|n| format!("  l{n}: {{ match: /p{n}/**, by: ip, rate: 5/min }}\n")).collect();
-        format!("limits:\n{limits}")
+        let limits = (0..count).map(|n| format!("  l{n}: {{ match: /p{n}/**, by: ip, rate: 5/min }}\n"));
+        format!("limits:\n{}", limits.collect::<Vec<_>>().concat())
     };
     assert!(refused(&many(10_001)).problems()[0].message().contains("more than 10000 limits"));
     let policy = policy(&many(10_000));
@@ -498,15 +549,23 @@ fn a_file_too_large_is_refused() {
 
 #[test]
 fn a_program_can_blame_its_own_part() {
-    let errors = tope::policy::read_and("listen: nowhere\nlimits: { a: { rate: 5/min, by: ipp } }\n", "p.yaml", &(), |file, findings| {
-        if let Some(listen) = &file.listen {
-            findings.blame(listen.place, "this is no address to listen at").hint("as in 127.0.0.1:8080");
-        }
-    });
+    let errors = tope::policy::read_and(
+        "listen: nowhere\nlimits: { a: { rate: 5/min, by: ipp } }\n",
+        "p.yaml",
+        &(),
+        |file, findings| {
+            if let Some(listen) = &file.listen {
+                findings.blame(listen.place, "this is no address to listen at").hint("as in 127.0.0.1:8080");
+            }
+        },
+    );
     let errors = errors.unwrap_err();
     assert_eq!(errors.problems().len(), 2);
     let told = errors.problems()[0].to_string();
-    assert_eq!(told, "p.yaml:1:9: this is no address to listen at\n1 | listen: nowhere\n  |         ^\nhint: as in 127.0.0.1:8080");
+    assert_eq!(
+        told,
+        "p.yaml:1:9: this is no address to listen at\n1 | listen: nowhere\n  |         ^\nhint: as in 127.0.0.1:8080"
+    );
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn edges(calendar: Calendar, zone: &TimeZone) -> Arc<[u64]> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 mod tests {
     use serde_json::Value;
 

@@ -46,8 +46,7 @@ enum Source {
 
 impl fmt::Debug for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = (&self.source, self.keys.len(), self.otherwise);
-        f.debug_struct("Known").field("source", &known.0).field("keys", &known.1).field("otherwise", &known.2).finish()
+        f.debug_struct("Known").field("source", &self.source).field("keys", &self.keys.len()).finish_non_exhaustive()
     }
 }
 
@@ -196,7 +195,9 @@ fn add(
     let plan = match (&entry.plan, plans) {
         (None, []) => 0,
         (None, _) => {
-            findings.blame(digest.place, "this key has no plan").hint(format!("add `plan:` with one of: {}", plans.join(", ")));
+            findings
+                .blame(digest.place, "this key has no plan")
+                .hint(format!("add `plan:` with one of: {}", plans.join(", ")));
             return;
         }
         (Some(name), _) => {

@@ -27,11 +27,11 @@ impl Costs {
         let mut costs = Self { ignore_case: rules.ignore_case, ..Self::default() };
         match written.map(|written| (&written.value, written.place)) {
             None => {}
-            Some((Cost::Same(amount), place)) => costs.usual = units(At::new(*amount, place), findings),
+            Some((Cost::Same(amount), place)) => costs.usual = units(&At::new(*amount, place), findings),
             Some((Cost::Matching(entries), _)) => {
                 for (text, amount) in &entries.0 {
                     let pattern = matching::parse(text, text.place, rules, findings);
-                    let units = units(amount.clone(), findings);
+                    let units = units(amount, findings);
                     costs.matching.extend(pattern.map(|pattern| (pattern, units)));
                 }
             }
@@ -57,7 +57,7 @@ impl Costs {
     }
 }
 
-fn units(amount: At<Amount>, findings: &mut Findings) -> u32 {
+fn units(amount: &At<Amount>, findings: &mut Findings) -> u32 {
     u32::try_from(amount.value.0).unwrap_or_else(|_| {
         findings.blame(amount.place, "a cost is below 2^32");
         1

@@ -236,7 +236,7 @@ impl<'a> Tree<'a> {
             Ok(filled) => filled,
             Err(trouble) => {
                 let at = if plain { place.plus(trouble.at) } else { place };
-self.blame(at, trouble.message, &trouble.hint);
+                self.blame(at, trouble.message, &trouble.hint);
                 (String::new(), Vec::new())
             }
         };

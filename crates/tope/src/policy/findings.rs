@@ -86,7 +86,8 @@ impl Findings {
     pub fn blame(&mut self, place: Place, message: impl Into<String>) -> &mut Finding {
         self.found.truncate(MOST - 1);
         self.found.push(Finding { place, message: message.into(), hint: None, line: true });
-        self.found.last_mut().expect("it was pushed a line above")
+        let last = self.found.len() - 1;
+        &mut self.found[last]
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -48,9 +48,10 @@ impl Index {
         }
         let first = path.strip_prefix('/').unwrap_or(path);
         let first = first.split('/').next().unwrap_or_default();
-        let found = match self.ignore_case && first.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => self.by_segment.get(first.to_ascii_lowercase().as_str()),
-            false => self.by_segment.get(first),
+        let found = if self.ignore_case && first.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            self.by_segment.get(first.to_ascii_lowercase().as_str())
+        } else {
+            self.by_segment.get(first)
         };
         found.unwrap_or(&self.others)
     }

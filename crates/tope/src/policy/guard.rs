@@ -17,7 +17,8 @@ pub(super) fn check(limits: &[Limit], findings: &mut Findings) {
             continue;
         }
         findings
-            .blame(limit.by_place,
+            .blame(
+                limit.by_place,
                 format!("the key of `{}` is what its caller chooses: a new value is a new budget", limit.name),
             )
             .hint("add a limit by ip, client or all that matches at least as much, or write `caller_chosen: true`");

@@ -96,6 +96,9 @@ pub struct Policy {
 
 impl Policy {
     /// A policy without limits: everything passes.
+    ///
+    /// # Panics
+    /// Never.
     pub fn permissive() -> Self {
         read("upstream: demo\n", "permissive", &()).expect("a file without limits is a policy")
     }

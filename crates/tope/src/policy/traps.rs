@@ -11,7 +11,9 @@ pub(super) fn without_place(message: &str) -> String {
         m if m.starts_with("expected string scalar") => "a list or a mapping can't be a name",
         m if m.contains("recursive") => "this alias contains itself",
         m if m.starts_with("budget breached: Depth") => "this is nested too deep",
-        m if m.starts_with("alias ") || m.starts_with("budget breached") => "the aliases of this file make it too large",
+        m if m.starts_with("alias ") || m.starts_with("budget breached") => {
+            "the aliases of this file make it too large"
+        }
         m => m,
     }
     .to_owned()

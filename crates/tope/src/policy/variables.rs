@@ -96,6 +96,7 @@ fn variable(inside: &str, at: usize, surroundings: &dyn Surroundings) -> Result<
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 mod tests {
     use super::*;
 

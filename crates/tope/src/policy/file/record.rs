@@ -53,17 +53,15 @@ pub(super) const REST: usize = usize::MAX;
 
 /// The entries of a mapping.
 pub(super) fn map<'n>(node: &'n Node, what: &str, findings: &mut Findings) -> Option<&'n [(Key, Node)]> {
-    match &node.kind {
-        Kind::Map(entries) => Some(entries),
-        _ => {
-            let finding =
-                findings.blame(node.place, format!("{what} is a mapping, `name: value`, and here stands {}", described(node)));
-            if what == "a limit" {
-                finding.hint("write { match: /path, by: ip, rate: 5/min }");
-            }
-            None
-        }
+    if let Kind::Map(entries) = &node.kind {
+        return Some(entries);
     }
+    let finding =
+        findings.blame(node.place, format!("{what} is a mapping, `name: value`, and here stands {}", described(node)));
+    if what == "a limit" {
+        finding.hint("write { match: /path, by: ip, rate: 5/min }");
+    }
+    None
 }
 
 /// The value of a field; a field with nothing after its colon is refused.
@@ -182,13 +180,11 @@ impl<T: Read> Read for Entries<T> {
 
 /// The text of a single value.
 pub(super) fn scalar<'n>(node: &'n Node, what: &str, findings: &mut Findings) -> Option<&'n str> {
-    match &node.kind {
-        Kind::Scalar(scalar) => Some(&scalar.text),
-        _ => {
-            findings.blame(node.place, format!("{what} is expected here, and this is {}", described(node)));
-            None
-        }
+    if let Kind::Scalar(scalar) = &node.kind {
+        return Some(&scalar.text);
     }
+    findings.blame(node.place, format!("{what} is expected here, and this is {}", described(node)));
+    None
 }
 
 /// The place of a byte of a scalar's text, where it stands as written.

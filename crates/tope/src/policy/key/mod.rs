@@ -265,4 +265,5 @@ pub(super) fn canonical(address: IpAddr) -> IpAddr {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 mod tests;

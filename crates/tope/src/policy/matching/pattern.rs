@@ -180,10 +180,11 @@ fn read_methods(text: &str, at: &dyn Fn(&str) -> Place, findings: &mut Findings)
         if !method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-' || byte == b'_') {
             let upper = method.to_ascii_uppercase();
             let finding = findings.blame(at(method), format!("`{method}` is no method"));
-            match METHODS.contains(&upper.as_str()) {
-                true => finding.hint(format!("methods are written in capitals: `{upper}`")),
-                false => finding.hint("a pattern is `[METHOD[,METHOD]] PATH`; leave the method out for all methods"),
-            };
+            if METHODS.contains(&upper.as_str()) {
+                finding.hint(format!("methods are written in capitals: `{upper}`"));
+            } else {
+                finding.hint("a pattern is `[METHOD[,METHOD]] PATH`; leave the method out for all methods");
+            }
             return None;
         }
         if let Some(near) = nearest(method, METHODS).filter(|near| !METHODS.contains(&method) && near.len() > 3) {

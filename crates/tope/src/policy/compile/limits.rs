@@ -1,8 +1,8 @@
 //! The limits of a file.
 
+use super::costs;
 use crate::charge::{Budget, Mark};
 use crate::http::path::Rules;
-use crate::policy::cost::Costs;
 use crate::policy::error::At;
 use crate::policy::file::{File, LimitEntry, Many, MissingWord, ModeWord, Rates};
 use crate::policy::findings::Findings;
@@ -56,7 +56,7 @@ fn limit(
         ModeWord::Shadow => Mode::Shadow,
         ModeWord::Disabled => Mode::Disabled,
     };
-    let costs = Costs::parse(entry.cost.as_ref(), rules, findings);
+    let costs = costs::compile(entry.cost.as_ref(), rules, findings);
     let reject = status(entry, findings);
     let Some(rates) = &entry.rate else {
         findings

@@ -1,6 +1,7 @@
 //! What was written becomes what is meant, once: a file to a [`Policy`], or to everything that is wrong with it.
 
 mod cases;
+mod costs;
 mod limits;
 mod sections;
 

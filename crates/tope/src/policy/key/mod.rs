@@ -4,6 +4,7 @@
 //! than [`LONGEST`] is told by its length and a keyed hash of 128 bits, which keeps keys short whatever a caller sends.
 
 mod lookup;
+#[cfg(feature = "yaml")]
 mod parse;
 
 use std::hash::Hasher;
@@ -14,6 +15,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use smallvec::SmallVec;
 
 pub(super) use lookup::{cookie, header, parameter};
+#[cfg(feature = "yaml")]
 pub(super) use parse::parse;
 
 use super::matching::{Matching, Met};

@@ -187,6 +187,9 @@ fn parse_period(text: &str) -> Result<Period, RateErrorKind> {
     if unit == "m" {
         return Err(RateErrorKind::Ambiguous);
     }
+    if !number.is_empty() && !is_whole(number) {
+        return Err(RateErrorKind::Unit);
+    }
     let times = if number.is_empty() { Some(1) } else { whole(number) };
     let (_, length) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or(RateErrorKind::Unit)?;
     let us = times.and_then(|times| times.checked_mul(length)).unwrap_or(u64::MAX);
@@ -194,14 +197,14 @@ fn parse_period(text: &str) -> Result<Period, RateErrorKind> {
 }
 
 /// Digits with single underscores between them.
+fn is_whole(text: &str) -> bool {
+    text.split('_').all(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The value of such digits; `None` when they are none, or too large.
 fn whole(text: &str) -> Option<u64> {
-    if text.is_empty() || text.starts_with('_') || text.ends_with('_') {
-        return None;
-    }
-    text.bytes().filter(|byte| *byte != b'_').try_fold(0_u64, |sum, byte| match byte {
-        b'0'..=b'9' => sum.checked_mul(10)?.checked_add(u64::from(byte - b'0')),
-        _ => None,
-    })
+    let digit = |sum: u64, byte: u8| sum.checked_mul(10)?.checked_add(u64::from(byte - b'0'));
+    is_whole(text).then(|| text.bytes().filter(|byte| *byte != b'_').try_fold(0, digit)).flatten()
 }
 
 impl fmt::Display for Rate {
@@ -239,7 +242,7 @@ pub struct Duration(pub u64);
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, length) =
-            UNITS.into_iter().find(|(_, length)| self.0 % length == 0 && self.0 >= *length).unwrap_or(("us", 1));
+            UNITS.into_iter().find(|(_, length)| self.0.is_multiple_of(*length) && self.0 >= *length).unwrap_or(("us", 1));
         match self.0 / length {
             1 => f.write_str(name),
             times => write!(f, "{times}{name}"),

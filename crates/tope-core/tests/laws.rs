@@ -173,7 +173,9 @@ proptest! {
         drive(bucket, start, &arrivals, |_, now_us, cost, decision, after| {
             let settled = |deltas: &[i64]| {
                 let mut bucket = after.clone();
-                deltas.iter().for_each(|delta| bucket.settle(now_us, now_us, *delta));
+                for delta in deltas {
+                    bucket.settle(now_us, now_us, *delta);
+                }
                 bucket.check(now_us, 0).remaining
             };
             prop_assert!(settled(&[delta]) <= after.quota.capacity());

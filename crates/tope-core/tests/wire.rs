@@ -124,15 +124,12 @@ proptest! {
         prop_assert_eq!((x_limit, x_remaining, name), (limit, remaining, leading.name));
         prop_assert_eq!(x_used, limit - remaining);
         prop_assert_eq!(x_reset, NOW / 1_000_000 + reset.max(1));
-        match leading.decision.outcome() {
-            Outcome::Deny { retry_us } => {
-                prop_assert_eq!(retry_after::value(&verdict), Some(reset));
-                prop_assert!(reset * 1_000_000 >= retry_us && (reset - 1) * 1_000_000 < retry_us);
-            }
-            _ => {
-                prop_assert_eq!(retry_after::value(&verdict), None);
-                prop_assert_eq!(reset, leading.decision.reset_us.div_ceil(1_000_000));
-            }
+        if let Outcome::Deny { retry_us } = leading.decision.outcome() {
+            prop_assert_eq!(retry_after::value(&verdict), Some(reset));
+            prop_assert!(reset * 1_000_000 >= retry_us && (reset - 1) * 1_000_000 < retry_us);
+        } else {
+            prop_assert_eq!(retry_after::value(&verdict), None);
+            prop_assert_eq!(reset, leading.decision.reset_us.div_ceil(1_000_000));
         }
     }
 
@@ -151,7 +148,7 @@ proptest! {
         text::write_string(&mut out, &name).expect("a string takes all");
         let item: sfv::Item = Parser::new(&out).parse().expect("an item");
         let expected: String = name.chars().map(|char| if matches!(char, ' '..='~') { char } else { '_' }).collect();
-        prop_assert_eq!(item.bare_item.as_string().map(|text| text.as_str()), Some(&*expected));
+        prop_assert_eq!(item.bare_item.as_string().map(sfv::StringRef::as_str), Some(&*expected));
     }
 }
 

@@ -11,10 +11,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use tope_server::gateway::proxy::Answer;
 use tope_server::gateway::serve::Settings;
-use tope_server::gateway::{Body, Caller, Proxy, Server, Target};
+use tope_server::gateway::{Body, Caller, Proxy, Server, Target, Upload};
 use tope_server::shutdown::Shutdown;
 use tower_service::Service;
 
@@ -84,7 +83,7 @@ impl Future for Fronted {
     }
 }
 
-impl Service<Request<Incoming>> for Front {
+impl Service<Request<Upload>> for Front {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Fronted;
@@ -93,7 +92,7 @@ impl Service<Request<Incoming>> for Front {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut request: Request<Incoming>) -> Fronted {
+    fn call(&mut self, mut request: Request<Upload>) -> Fronted {
         if request.uri().path() == "/deny" {
             return Fronted::Refused;
         }

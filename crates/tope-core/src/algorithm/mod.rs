@@ -56,7 +56,7 @@ impl Window {
                 let after = edges.partition_point(|edge| *edge <= now_us);
                 Self {
                     start_us: after.checked_sub(1).map_or(0, |before| edges[before]),
-                    end_us: edges.get(after).copied().unwrap_or(Quota::MAX_TIME_US),
+                    end_us: edges.get(after).copied().unwrap_or(Quota::MAX_TIME_US + 1),
                 }
             }
         }

@@ -33,7 +33,9 @@ pub fn listed<'a>(verdict: &Verdict<'a>) -> impl Iterator<Item = &'a Entry<'a>> 
     let leading = verdict.leading();
     let refused = leading.is_some_and(|leading| !leading.decision.allowed());
     let others = verdict.enforced().filter(move |entry| {
-        !leading.is_some_and(|leading| core::ptr::eq(*entry, leading)) && !(refused && entry.decision.allowed())
+        let first = leading.is_some_and(|leading| core::ptr::eq(*entry, leading));
+        let passes = entry.decision.allowed();
+        !(first || refused && passes)
     });
     leading.into_iter().chain(others).take(MOST)
 }
@@ -91,13 +93,19 @@ fn effective_window_s(entry: &Entry<'_>) -> Option<u64> {
     if quota.capacity() == 0 {
         return None;
     }
-    let more = seconds(decision.more_us(quota));
-    if quota.algorithm() == Algorithm::TokenBucket {
-        let drain_us = quota.leak().ceil(decision.remaining.saturating_mul(quota.token().value()));
-        return Some(more.max(seconds(drain_us)));
-    }
-    let full = decision.remaining >= quota.capacity();
-    Some(if full { seconds(quota.period_us()) } else { more })
+    let us = match quota.algorithm() {
+        // Using what is left at the rate takes at least as long as the next unit does to come, unless nothing is left.
+        Algorithm::TokenBucket if decision.remaining > 0 => {
+            quota.leak().ceil(decision.remaining.saturating_mul(quota.token().value()))
+        }
+        Algorithm::FixedWindow | Algorithm::SlidingWindow | Algorithm::SlidingLog
+            if decision.remaining >= quota.capacity() =>
+        {
+            quota.period_us()
+        }
+        _ => decision.more_us(quota),
+    };
+    Some(seconds(us))
 }
 
 fn write_list<'a, W: fmt::Write>(

@@ -20,17 +20,18 @@ pub fn write_integer(out: &mut impl fmt::Write, number: u64) -> fmt::Result {
 /// # Errors
 /// As the writer does.
 pub fn write_digits(out: &mut impl fmt::Write, mut number: u64) -> fmt::Result {
-    if let Some(short) = SHORT.get(usize::try_from(number).unwrap_or(usize::MAX)) {
-        return out.write_str(short);
-    }
     let mut digits = [0_u8; 20];
     let mut at = digits.len();
-    while number > 0 {
+    loop {
         at -= 1;
-        digits[at] = DIGITS[usize::try_from(number % 10).expect("a digit")];
+        digits[at] = b'0' + (number % 10).to_le_bytes()[0];
         number /= 10;
+        if number == 0 {
+            break;
+        }
     }
-    out.write_str(core::str::from_utf8(&digits[at..]).expect("digits are ASCII"))
+    // One by one costs less than to prove again that they are UTF-8.
+    digits[at..].iter().try_for_each(|digit| out.write_char(char::from(*digit)))
 }
 
 /// Writes a String, RFC 9651 section 4.1.6: in quotes, `"` and `\` escaped. What a String can't hold becomes `_`; a
@@ -54,9 +55,3 @@ pub fn write_string(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
     }
     out.write_char('"')
 }
-
-const DIGITS: &[u8; 10] = b"0123456789";
-
-/// The commonest numbers, ready.
-const SHORT: [&str; 20] =
-    ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19"];

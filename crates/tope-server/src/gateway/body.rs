@@ -1,8 +1,6 @@
-//! The bodies that pass: of answers to clients, and of requests to upstreams. Enums, so that nothing is boxed.
+//! The bodies of answers: an enum, so that nothing is boxed.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -94,61 +92,6 @@ impl http_body::Body for Body {
             Kind::Empty => SizeHint::with_exact(0),
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Kind::Upstream { body, .. } => body.size_hint(),
-        }
-    }
-}
-
-/// The body of a request on its way to an upstream.
-#[derive(Debug)]
-pub(crate) enum Outbound {
-    Empty,
-    Stream { body: Incoming, progress: Arc<Progress> },
-}
-
-/// How far a request's body has got: what the wait for its answer depends on.
-#[derive(Debug, Default)]
-pub(crate) struct Progress(AtomicU32);
-
-impl Progress {
-    /// A number that changes with every part that was taken.
-    pub(crate) fn seen(&self) -> u32 {
-        self.0.load(Relaxed)
-    }
-}
-
-impl Outbound {
-    /// The body of a request, and its progress if there is any to wait for.
-    pub(crate) fn new(body: Incoming) -> (Self, Option<Arc<Progress>>) {
-        if http_body::Body::is_end_stream(&body) {
-            return (Self::Empty, None);
-        }
-        let progress = Arc::<Progress>::default();
-        (Self::Stream { body, progress: Arc::clone(&progress) }, Some(progress))
-    }
-}
-
-impl http_body::Body for Outbound {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Self::Stream { body, progress } = self.get_mut() else { return Poll::Ready(None) };
-        let frame = ready!(Pin::new(body).poll_frame(cx));
-        progress.0.store(progress.seen().wrapping_add(1), Relaxed);
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Empty => true,
-            Self::Stream { body, .. } => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Empty => SizeHint::with_exact(0),
-            Self::Stream { body, .. } => body.size_hint(),
         }
     }
 }

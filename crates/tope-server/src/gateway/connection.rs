@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{Request, Response, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use pin_project_lite::pin_project;
 use tokio::net::TcpStream;
 
+use super::Upload;
 use super::client_io::{ClientIo, Patience};
 use super::load::{Busy, Counted, Load};
 use super::serve::Settings;
@@ -58,7 +59,7 @@ impl Protocols {
     /// Serves one client with one service.
     pub(crate) async fn serve<S, B>(&self, stream: TcpStream, service: S, shutdown: &Shutdown)
     where
-        S: tower_service::Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send + 'static,
+        S: tower_service::Service<Request<Upload>, Response = Response<B>, Error = Infallible> + Send + 'static,
         S::Future: Send + 'static,
         B: Body + Send + 'static,
         B::Data: Send,
@@ -126,7 +127,7 @@ struct Adapter<S> {
 
 impl<S, B> hyper::service::Service<Request<Incoming>> for Adapter<S>
 where
-    S: tower_service::Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: tower_service::Service<Request<Upload>, Response = Response<B>, Error = Infallible>,
 {
     type Response = Response<Counted<B>>;
     type Error = NotReady;
@@ -137,6 +138,8 @@ where
         let Poll::Ready(Ok(())) = service.poll_ready(&mut Context::from_waker(Waker::noop())) else {
             return Answering::NotReady;
         };
+        let linger = request.version() == Version::HTTP_2;
+        let request = request.map(|body| Upload::new(body, linger));
         Answering::Running { future: service.call(request), busy: Some(self.load.begin()) }
     }
 }

@@ -9,8 +9,8 @@ use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
 
-use super::body::Outbound;
 use super::pool::{Lease, Pool};
+use super::upload::Outbound;
 use super::upstream::{ConnectError, Kind, Upstream};
 
 /// One upstream, and a way to it.

@@ -5,7 +5,7 @@
 //! - [`proxy`] is the service that forwards: `target` says where to, `upstream` picks one, `link` is a connection to it
 //!   (`pool` keeps those of HTTP/1.1, `shared` that of HTTP/2), `fields` makes the header of one side fit the other, `tunnel` carries
 //!   what was upgraded, `demo` answers without an upstream.
-//! - [`body`] and [`caller`] are what passes between the layer in front and the proxy; [`problem`] is how errors read.
+//! - [`body`], [`upload`] and [`caller`] are what passes between the layer in front and the proxy; [`problem`] is how errors read.
 //!
 //! The limiter stands between [`serve`] and [`proxy`] as a tower layer and knows neither.
 
@@ -25,6 +25,7 @@ pub mod serve;
 mod shared;
 pub mod target;
 mod tunnel;
+pub mod upload;
 mod upstream;
 
 pub use body::Body;
@@ -33,3 +34,4 @@ pub use problem::Problem;
 pub use proxy::Proxy;
 pub use serve::Server;
 pub use target::Target;
+pub use upload::Upload;

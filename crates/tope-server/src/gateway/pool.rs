@@ -8,7 +8,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::body::Outbound;
+use super::upload::Outbound;
 
 /// Idle connections kept at most.
 const KEPT: usize = 512;

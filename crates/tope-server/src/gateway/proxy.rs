@@ -13,11 +13,11 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tokio::time::timeout;
 
-use super::body::{Outbound, Progress};
 use super::link::Link;
 use super::problem::{Render, render};
+use super::upload::{Outbound, Progress};
 use super::upstream::Upstreams;
-use super::{Body, Caller, Problem, Target, demo, fields, tunnel};
+use super::{Body, Caller, Problem, Target, Upload, demo, fields, tunnel};
 
 /// Forwards requests to the upstreams of one worker, over connections that it keeps.
 ///
@@ -47,7 +47,7 @@ impl Proxy {
     }
 }
 
-impl tower_service::Service<Request<Incoming>> for Proxy {
+impl tower_service::Service<Request<Upload>> for Proxy {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Answer;
@@ -56,7 +56,7 @@ impl tower_service::Service<Request<Incoming>> for Proxy {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Incoming>) -> Answer {
+    fn call(&mut self, request: Request<Upload>) -> Answer {
         if request.method() == Method::CONNECT {
             return Answer::ready((self.0.render)(Problem::Connect));
         }
@@ -103,7 +103,7 @@ impl Future for Answer {
 }
 
 impl Inner {
-    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Body>, Problem> {
+    async fn forward(&self, request: Request<Upload>) -> Result<Response<Body>, Problem> {
         let (mut head, body) = request.into_parts();
         let mut extensions = std::mem::take(&mut head.extensions);
         let host = host(&head)?;

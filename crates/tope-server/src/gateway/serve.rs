@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+use super::Upload;
 use super::connection::Protocols;
 use crate::listen;
 use crate::shutdown::{Phase, Shutdown};
@@ -89,7 +89,7 @@ impl Server {
     where
         W: Fn(usize) -> M + Sync,
         M: FnMut(SocketAddr) -> S,
-        S: tower_service::Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send + 'static,
+        S: tower_service::Service<Request<Upload>, Response = Response<B>, Error = Infallible> + Send + 'static,
         S::Future: Send + 'static,
         B: Body + Send + 'static,
         B::Data: Send,
@@ -127,7 +127,7 @@ impl Server {
 async fn work<M, S, B>(listener: TcpListener, settings: &Settings, shutdown: &Shutdown, mut make: M)
 where
     M: FnMut(SocketAddr) -> S,
-    S: tower_service::Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Send + 'static,
+    S: tower_service::Service<Request<Upload>, Response = Response<B>, Error = Infallible> + Send + 'static,
     S::Future: Send + 'static,
     B: Body + Send + 'static,
     B::Data: Send,

@@ -7,7 +7,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::Mutex;
 
-use super::body::Outbound;
+use super::upload::Outbound;
 
 /// How often an upstream is asked whether it is there, and how long it may take to say so.
 const PING: Duration = Duration::from_secs(20);

@@ -15,9 +15,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use tope_server::gateway::serve::Settings;
-use tope_server::gateway::{Body, Caller, Proxy, Server, Target};
+use tope_server::gateway::{Body, Caller, Proxy, Server, Target, Upload};
 use tope_server::shutdown::Shutdown;
 use tower_service::Service;
 
@@ -108,7 +107,7 @@ struct Front {
 
 type Either = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-impl Service<Request<Incoming>> for Front {
+impl Service<Request<Upload>> for Front {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Either;
@@ -117,7 +116,7 @@ impl Service<Request<Incoming>> for Front {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut request: Request<Incoming>) -> Either {
+    fn call(&mut self, mut request: Request<Upload>) -> Either {
         if request.uri().path() == "/deny" {
             let mut response = Response::new(Body::full(Bytes::from_static(b"refused")));
             *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;

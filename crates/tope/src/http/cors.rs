@@ -67,7 +67,12 @@ pub fn expose(headers: &mut HeaderMap) {
 mod tests {
     use super::*;
 
-    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+    type Line = (&'static str, &'static str);
+
+    /// An upstream that lets every page read its answer.
+    const OPEN: Line = ("access-control-allow-origin", "*");
+
+    fn headers(lines: &[Line]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, HeaderValue::from_static(value));
@@ -75,7 +80,7 @@ mod tests {
         headers
     }
 
-    fn answered(origins: &[&str], asked: &[(&'static str, &'static str)]) -> HeaderMap {
+    fn answered(origins: &[&str], asked: &[Line]) -> HeaderMap {
         let mut answer = HeaderMap::new();
         let rules = Rules { origins: origins.iter().map(|origin| (*origin).to_owned()).collect() };
         allow(&mut answer, &headers(asked), &rules);
@@ -94,11 +99,13 @@ mod tests {
         let any = answered(&["*"], app);
         assert_eq!(any["access-control-allow-origin"], "https://app.example.org");
         assert!(!any.contains_key("access-control-allow-credentials"));
+        // Nor when a client sends the star itself.
+        assert!(!answered(&["*"], &[("origin", "*")]).contains_key("access-control-allow-credentials"));
     }
 
     #[test]
     fn no_other_page_can() {
-        let refused: [(&[&str], &[(&str, &str)]); 8] = [
+        let refused: [(&[&str], &[Line]); 8] = [
             (&[], &[("origin", "https://a.org")]),
             (&["https://a.org"], &[]),
             (&["https://a.org"], &[("origin", "https://b.org")]),
@@ -115,13 +122,12 @@ mod tests {
 
     #[test]
     fn an_upstream_exposes_our_fields_once() {
-        let seen = |lines: &[(&'static str, &'static str)]| {
+        let seen = |lines: &[Line]| {
             let mut answer = headers(lines);
             expose(&mut answer);
             let lines = answer.get_all("access-control-expose-headers").iter();
             lines.map(|line| line.to_str().expect("ASCII").to_owned()).collect::<Vec<_>>().join(", ")
         };
-        const OPEN: (&str, &str) = ("access-control-allow-origin", "*");
         assert_eq!(seen(&[]), "");
         assert_eq!(seen(&[("access-control-expose-headers", "ETag")]), "ETag");
         assert_eq!(seen(&[OPEN]), OURS);

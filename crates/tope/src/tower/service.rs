@@ -23,35 +23,42 @@ use crate::store::{Answer, Store};
 pub struct Limited<T, S, O = ()> {
     inner: T,
     shared: Arc<Shared<S, O>>,
-    peer: Option<IpAddr>,
+    /// Known for all requests of one connection, and then its text is made once.
+    peer: Option<(IpAddr, HeaderValue)>,
 }
 
-/// Who is calling and what for, as a request extension for the inner service: what the limiter found out.
+/// Who is calling, for the inner service's ears: what the limiter found out, as one request extension.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Caller {
     /// The client's name in the key file; `None`: nobody that we know.
     pub client: Option<HeaderValue>,
     /// The name of the plan, where the policy has plans.
     pub plan: Option<HeaderValue>,
-    /// The address of the connection's other end.
-    pub peer: IpAddr,
-    /// Whether the peer's word about addresses is believed.
+    /// The address of the connection's other end, as text: [`Caller::peer_text`].
+    pub peer: HeaderValue,
+    /// Whether the peer's own `X-Forwarded-*` are believed.
     pub trusted_peer: bool,
-    /// The path that was judged, when it is spelled otherwise than the request's; what was matched is what should be
-    /// forwarded.
+    /// The path that was judged, when it is spelled otherwise than the request's: what was matched is what should be
+    /// forwarded. The query is not part of it.
     pub forward_path: Option<Box<str>>,
+}
+
+impl Caller {
+    /// An address as it is written in `X-Forwarded-For`; IPv4-mapped IPv6 is IPv4.
+    pub fn peer_text(address: IpAddr) -> HeaderValue {
+        HeaderValue::try_from(address.to_canonical().to_string()).unwrap_or(HeaderValue::from_static("unknown"))
+    }
 }
 
 impl<T, S, O> Limited<T, S, O> {
     pub(super) fn new(inner: T, shared: Arc<Shared<S, O>>, peer: Option<IpAddr>) -> Self {
-        Self { inner, shared, peer }
+        Self { inner, shared, peer: peer.map(|peer| (peer, Caller::peer_text(peer))) }
     }
 }
 
 impl<T: Clone, S, O> Clone for Limited<T, S, O> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared), peer: self.peer }
+        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared), peer: self.peer.clone() }
     }
 }
 
@@ -74,8 +81,11 @@ where
         let shared = Arc::clone(&self.shared);
         let moment = shared.clock.moment();
         let policy = shared.limiter.policy();
-        let peer = self.peer.or_else(|| request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical()));
-        let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+        let (peer, peer_text) = self.peer.clone().unwrap_or_else(|| {
+            let said = request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical());
+            let peer = said.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+            (peer, Caller::peer_text(peer))
+        });
 
         let read = match Read::of(&request, &policy, peer) {
             Ok(read) => read,
@@ -88,7 +98,7 @@ where
         let facts = read.facts(&request);
         let answer = shared.limiter.judge(Arc::clone(&policy), &facts, moment.unix_us);
         let details = shared.observer.wants_details().then(|| Box::new(read.details(&request)));
-        let caller = read.caller(&policy, peer);
+        let caller = read.caller(&policy, peer_text);
 
         match answer {
             Answer::Ready(Ok(judgement)) if judgement.allowed() => {
@@ -172,7 +182,7 @@ impl<'a> Read<'a> {
         }
     }
 
-    fn caller(&self, policy: &Policy, peer: IpAddr) -> Caller {
+    fn caller(&self, policy: &Policy, peer: HeaderValue) -> Caller {
         let text = |text: &str| HeaderValue::from_str(text).ok();
         Caller {
             client: self.client.name.and_then(text),

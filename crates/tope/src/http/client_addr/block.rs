@@ -57,7 +57,7 @@ impl AsRef<[u8]> for Block {
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bytes {
-            [4, _, a, b, c, d, ..] => Ipv4Addr::new(a, b, c, d).fmt(f),
+            [4, _, one, two, three, four, ..] => Ipv4Addr::new(one, two, three, four).fmt(f),
             [_, prefix, address @ ..] => write!(f, "{}/{prefix}", Ipv6Addr::from(address)),
         }
     }

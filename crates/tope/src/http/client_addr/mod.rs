@@ -11,9 +11,9 @@
 //! | room | what is in it |
 //! |---|---|
 //! | `elements` | one hop as text to an address |
-//! | [`block`] | the addresses that are one caller |
+//! | `block` | the addresses that are one caller |
 
-pub mod block;
+mod block;
 mod elements;
 
 use std::net::IpAddr;

@@ -208,7 +208,7 @@ proptest! {
         let joined = headers.get_all(&DRAFT[0]).iter().map(HeaderValue::as_bytes).collect::<Vec<_>>().join(&b", "[..]);
         let list: sfv::List = Parser::new(&joined).parse().expect("a list");
         let ListEntry::Item(first) = &list[0] else { panic!("an item") };
-        prop_assert_eq!(first.bare_item.as_string().map(|name| name.as_str()), Some("api"));
+        prop_assert_eq!(first.bare_item.as_string().map(sfv::StringRef::as_str), Some("api"));
     }
 }
 
@@ -219,15 +219,17 @@ proptest! {
 fn how_long_three_limits_take() {
     let (api, ceiling, day) = (quota(600, 60), quota(5000, 1), quota(10_000, 86_400));
     let entries = [entry("api", &api, 18), entry("ceiling", &ceiling, 9), entry("day", &day, 4_000)];
-    let mut best = u128::MAX;
-    for _ in 0..20 {
-        let start = std::time::Instant::now();
-        for _ in 0..100_000 {
-            let mut headers = HeaderMap::with_capacity(16);
-            write(&mut headers, &std::hint::black_box(Verdict::new(&entries)), BOTH, NOW);
-            std::hint::black_box(&headers);
+    for dialects in [&BOTH[..1], &BOTH[1..], BOTH] {
+        let mut best = u128::MAX;
+        for _ in 0..20 {
+            let start = std::time::Instant::now();
+            for _ in 0..100_000 {
+                let mut headers = HeaderMap::with_capacity(16);
+                write(&mut headers, &std::hint::black_box(Verdict::new(&entries)), dialects, NOW);
+                std::hint::black_box(&headers);
+            }
+            best = best.min(start.elapsed().as_nanos() / 100_000);
         }
-        best = best.min(start.elapsed().as_nanos() / 100_000);
+        println!("three limits, {dialects:?}, with a new map of 16: {best} ns");
     }
-    println!("three limits, triple and draft, with a new map of 16: {best} ns");
 }

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use http::header::Entry;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Base64 as readers of structured fields take it, RFC 9651 section 4.2.7: without padding and with any pad bits.
@@ -27,15 +28,18 @@ pub(super) fn is_tighter(headers: &HeaderMap, remaining: &HeaderName, ours: u64)
 
 /// Sets a list field, with the upstream's items behind ours. Lines of the upstream that are no list go, or they would
 /// make the whole field unreadable: revision 7 of the draft wrote a dictionary under the same name.
-pub(super) fn put_before(headers: &mut HeaderMap, name: &HeaderName, ours: HeaderValue) {
-    if !headers.contains_key(name) {
-        return super::put(headers, name, ours);
-    }
-    let theirs: Vec<HeaderValue> =
-        headers.get_all(name).iter().filter(|line| is_list(line.as_bytes())).cloned().collect();
-    super::put(headers, name, ours);
-    for line in theirs {
-        let _ = headers.try_append(name, line);
+pub(super) fn put_before(headers: &mut HeaderMap, name: &HeaderName, ours: Option<HeaderValue>) {
+    let Some(ours) = ours else { return };
+    match headers.try_entry(name) {
+        Ok(Entry::Vacant(place)) => drop(place.try_insert(ours)),
+        Ok(Entry::Occupied(mut place)) => {
+            let theirs: Vec<HeaderValue> = place.iter().filter(|line| is_list(line.as_bytes())).cloned().collect();
+            place.insert(ours);
+            for line in theirs {
+                place.append(line);
+            }
+        }
+        Err(_) => {}
     }
 }
 

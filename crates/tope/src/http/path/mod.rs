@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `escapes` | percent-encoding: what is decoded, what stays, what is refused |
 //! | `segments` | dot segments, doubled slashes, path parameters |
-//! | [`target`] | path, query and host out of a request |
+//! | `target` | path, query and host out of a request |
 //!
 //! ```
 //! use tope::http::path::{Rules, normalise};
@@ -18,7 +18,7 @@
 
 mod escapes;
 mod segments;
-pub mod target;
+mod target;
 
 use std::borrow::Cow;
 use std::fmt;

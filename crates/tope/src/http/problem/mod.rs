@@ -1,5 +1,10 @@
 //! Answers of our own as `application/problem+json`, RFC 9457. Nothing that a client sent is ever in one: neither its
 //! keys nor its path, and no header field.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `words` | which limit, and how long to wait, in plain words |
+//! | `json` | an object, one member after the other |
 
 mod json;
 pub(super) mod words;

@@ -1,0 +1,229 @@
+//! A log line through the one pass, as a door would: who called, which path, judged at the line's time.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::HOST;
+use http::{HeaderMap, Method};
+use tope::core::Decision;
+use tope::facts::{Client, Facts};
+use tope::http::path::{Path, normalise};
+use tope::http::{client_addr, cors};
+use tope::store::{Answer, Store, StoreError};
+use tope::{Budget, Limiter, Policy};
+
+use super::formats::Line;
+
+/// What a replay asks of whoever judges.
+pub trait Pass {
+    /// Every rate of the policy; rows name them by their places.
+    fn budgets(&self) -> &[Budget];
+
+    /// Judges one line at `now_us`. What each rate that applied decided is left in `rows`, in the order of the file.
+    ///
+    /// # Errors
+    /// When the store fails.
+    fn judge<'a>(
+        &'a mut self,
+        line: &'a Line<'a>,
+        headers: &'a HeaderMap,
+        now_us: u64,
+        rows: &mut Vec<(u16, Decision)>,
+    ) -> Result<Outcome<'a>, StoreError>;
+}
+
+/// What became of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome<'a> {
+    /// It was judged.
+    Judged {
+        /// Whether it passes.
+        allowed: bool,
+        /// The enforced rate that refused with the longest wait.
+        refused_by: Option<u16>,
+        /// Who called.
+        caller: Caller<'a>,
+    },
+    /// Its path is none that may pass: 400, before any limit.
+    BadPath,
+}
+
+/// Who called, in words that may be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller<'a> {
+    /// A client, by its name in the key file.
+    Client(&'a str),
+    /// Nobody that we know, by address.
+    Address(IpAddr),
+    /// The log does not say.
+    Unknown,
+}
+
+/// The limiter, over a store that answers at once.
+#[derive(Debug)]
+pub struct Limited<S> {
+    limiter: Limiter<S>,
+    policy: Arc<Policy>,
+}
+
+impl<S: Store> Limited<S> {
+    /// Judges with `limiter`, always under the policy that is in force now.
+    pub fn new(limiter: Limiter<S>) -> Self {
+        let policy = limiter.policy();
+        Self { limiter, policy }
+    }
+}
+
+impl<S: Store> Pass for Limited<S> {
+    fn budgets(&self) -> &[Budget] {
+        &self.policy.budgets
+    }
+
+    fn judge<'a>(
+        &'a mut self,
+        line: &'a Line<'a>,
+        headers: &'a HeaderMap,
+        now_us: u64,
+        rows: &mut Vec<(u16, Decision)>,
+    ) -> Result<Outcome<'a>, StoreError> {
+        let Some(reading) = Reading::of(&self.policy, line, headers) else { return Ok(Outcome::BadPath) };
+        let judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
+            Answer::Ready(judgement) => judgement?,
+            Answer::Pending(_) => unreachable!("a replay is given a store that answers at once"),
+        };
+        rows.clear();
+        rows.extend_from_slice(judgement.rows());
+        let caller = match (reading.client.name, reading.address) {
+            (Some(name), _) => Caller::Client(name),
+            (None, Some(address)) => Caller::Address(address),
+            (None, None) => Caller::Unknown,
+        };
+        Ok(Outcome::Judged { allowed: judgement.allowed(), refused_by: judgement.refused_by(), caller })
+    }
+}
+
+/// A line, read as a door reads a request: once.
+#[derive(Debug)]
+pub(crate) struct Reading<'a> {
+    line: &'a Line<'a>,
+    headers: &'a HeaderMap,
+    query: Option<&'a str>,
+    host: Cow<'a, str>,
+    /// The path in its one form.
+    pub(crate) path: Path<'a>,
+    /// The caller's address.
+    pub(crate) address: Option<IpAddr>,
+    /// Who is calling.
+    pub(crate) client: Client<'a>,
+    preflight: bool,
+}
+
+impl<'a> Reading<'a> {
+    /// Reads a line; `None` when its path may not pass.
+    pub(crate) fn of(policy: &'a Policy, line: &'a Line<'a>, headers: &'a HeaderMap) -> Option<Self> {
+        let target = Target::of(line, headers);
+        let path = normalise(target.path, policy.paths).ok()?;
+        // Our own log has the caller already; others have the peer.
+        let (address, client, preflight) = if let Some(ours) = &line.ours {
+            (line.address, policy.client_named(ours.client.as_deref(), ours.plan.as_deref()), ours.preflight)
+        } else {
+            let address = line.address.map(|peer| client_addr::client_address(peer, headers, &policy.address));
+            let trusted = line.address.is_some_and(|peer| client_addr::trusted(peer, &policy.address));
+            let client = policy.identify(headers, target.query, trusted);
+            (address, client, is_preflight(&line.method, headers))
+        };
+        Some(Self { line, headers, query: target.query, host: target.host, path, address, client, preflight })
+    }
+
+    /// What limits may ask of it.
+    pub(crate) fn facts(&self) -> Facts<'_> {
+        Facts {
+            method: &self.line.method,
+            path: &self.path.matched,
+            other_path: self.path.other.as_deref(),
+            host: &self.host,
+            query: self.query,
+            headers: self.headers,
+            address: self.address,
+            client: self.client,
+            preflight: self.preflight,
+            cost: self.line.cost,
+        }
+    }
+}
+
+fn is_preflight(method: &str, headers: &HeaderMap) -> bool {
+    method == "OPTIONS" && cors::is_preflight(&Method::OPTIONS, headers)
+}
+
+/// What a target says: `/path?query`, or `http://host/path?query` as proxies are sent it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Target<'a> {
+    /// The path as sent.
+    pub(crate) path: &'a str,
+    /// The query without its `?`.
+    pub(crate) query: Option<&'a str>,
+    /// The host, lower case, without port and final dot.
+    pub(crate) host: Cow<'a, str>,
+}
+
+impl<'a> Target<'a> {
+    /// Of a line and its header fields.
+    pub(crate) fn of(line: &'a Line<'_>, headers: &'a HeaderMap) -> Self {
+        let named = if line.host.is_empty() { headers.get(HOST).and_then(|host| host.to_str().ok()) } else { None };
+        Self::new(line.target.as_deref().unwrap_or("/"), named.unwrap_or(&line.host))
+    }
+
+    /// Of a target as sent, and the host that was named beside it.
+    pub(crate) fn new(target: &'a str, host: &'a str) -> Self {
+        let (host, target) = absolute(target).unwrap_or((host, target));
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        // What a browser keeps to itself, some logs have.
+        let query = query.map(|query| query.split('#').next().unwrap_or_default());
+        Self { path: if path.is_empty() { "/" } else { path }, query, host: bare_host(host) }
+    }
+}
+
+fn absolute(target: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = target.split_once("://")?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return None;
+    }
+    let authority_ends = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, target) = rest.split_at(authority_ends);
+    Some((authority.rsplit_once('@').map_or(authority, |(_, host)| host), target))
+}
+
+fn bare_host(host: &str) -> Cow<'_, str> {
+    let bracket = host.rfind(']').unwrap_or(0);
+    let bare = host[bracket..].rfind(':').map_or(host, |colon| &host[..bracket + colon]);
+    let bare = bare.strip_suffix('.').unwrap_or(bare);
+    if bare.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(bare.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(bare)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_say_path_query_and_host() {
+        let cases = [
+            ("/a/b", "", ("/a/b", None, "")),
+            ("/a?x=1?y", "API.Example.org:8080", ("/a", Some("x=1?y"), "api.example.org")),
+            ("/a?", "example.org.", ("/a", Some(""), "example.org")),
+            ("http://u@Example.org:80/a?b", "other", ("/a", Some("b"), "example.org")),
+            ("HTTPS://example.org?b", "", ("/", Some("b"), "example.org")),
+            ("*", "[::1]:80", ("*", None, "[::1]")),
+            ("/a", "[::1]", ("/a", None, "[::1]")),
+            ("/go/http://x/y", "", ("/go/http://x/y", None, "")),
+        ];
+        for (target, host, (path, query, expected)) in cases {
+            assert_eq!(Target::new(target, host), Target { path, query, host: expected.into() }, "{target} at {host}");
+        }
+    }
+}

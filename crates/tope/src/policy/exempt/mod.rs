@@ -3,12 +3,13 @@
 #[cfg(feature = "yaml")]
 mod parse;
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 
 #[cfg(feature = "yaml")]
 pub(super) use parse::{compile, network};
 
-use super::key;
 use super::matching::Pattern;
 use crate::facts::Facts;
 
@@ -30,9 +31,21 @@ impl Exemption {
                 || self.patterns.iter().any(|pattern| pattern.matches(facts.method, path, self.ignore_case))
         };
         let from = || {
-            let address = facts.address.map(key::canonical);
+            let address = facts.address.map(canonical);
             address.is_some_and(|address| self.networks.iter().any(|network| network.contains(&address)))
         };
         reads(facts.path) && facts.other_path.is_none_or(reads) && (self.networks.is_empty() || from())
+    }
+}
+
+/// An address without the clothes of IPv6: a block is the same of an IPv4 address in any form.
+fn canonical(address: IpAddr) -> IpAddr {
+    const NAT64: u128 = 0x0064_ff9b << 96;
+    match address.to_canonical() {
+        IpAddr::V6(v6) if v6.to_bits() >> 32 == NAT64 >> 32 => {
+            let low = u32::try_from(v6.to_bits() & u128::from(u32::MAX)).expect("32 bits are left");
+            IpAddr::V4(low.into())
+        }
+        other => other,
     }
 }

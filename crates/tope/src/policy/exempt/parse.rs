@@ -1,44 +1,18 @@
-//! What no limit applies to.
+//! `exempt:` as it is written.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::error::At;
-use super::file::{Exempt, Many};
-use super::findings::Findings;
-use super::key;
-use super::matching::{self, Pattern};
-use crate::facts::Facts;
+use super::Exemption;
 use crate::http::path::Rules;
-
-/// Requests that are of every kind that is named here.
-#[derive(Debug, Default)]
-pub(super) struct Exemption {
-    /// One of these; none: any.
-    pub(super) patterns: Vec<Pattern>,
-    /// One of these; none: any.
-    pub(super) networks: Vec<IpNet>,
-    ignore_case: bool,
-}
-
-impl Exemption {
-    /// Whether no limit applies to the request: every reading of its path has to be exempt.
-    pub(super) fn frees(&self, facts: &Facts<'_>) -> bool {
-        let reads = |path: &str| {
-            self.patterns.is_empty()
-                || self.patterns.iter().any(|pattern| pattern.matches(facts.method, path, self.ignore_case))
-        };
-        let from = || {
-            let address = facts.address.map(key::canonical);
-            address.is_some_and(|address| self.networks.iter().any(|network| network.contains(&address)))
-        };
-        reads(facts.path) && facts.other_path.is_none_or(reads) && (self.networks.is_empty() || from())
-    }
-}
+use crate::policy::error::At;
+use crate::policy::file::{Exempt, Many};
+use crate::policy::findings::Findings;
+use crate::policy::matching;
 
 /// Reads what is exempt.
-pub(super) fn compile(written: &Many<Exempt>, rules: Rules, findings: &mut Findings) -> Vec<Exemption> {
+pub(in crate::policy) fn compile(written: &Many<Exempt>, rules: Rules, findings: &mut Findings) -> Vec<Exemption> {
     let mut exempt = Vec::with_capacity(written.0.len());
     for one in &written.0 {
         let mut exemption = Exemption { ignore_case: rules.ignore_case, ..Exemption::default() };
@@ -74,7 +48,7 @@ pub(super) fn compile(written: &Many<Exempt>, rules: Rules, findings: &mut Findi
 }
 
 /// Reads a network or one address.
-pub(super) fn network(written: &At<String>, findings: &mut Findings) -> Option<IpNet> {
+pub(in crate::policy) fn network(written: &At<String>, findings: &mut Findings) -> Option<IpNet> {
     let read = written.parse::<IpNet>().ok().or_else(|| written.parse::<IpAddr>().ok().map(IpNet::from));
     let Some(network) = read else {
         findings

@@ -273,7 +273,11 @@ impl Peer {
 
     /// Whether the other side has closed, waiting for it.
     pub fn closed(&mut self) -> bool {
-        !matches!(self.reader.fill_buf(), Ok(bytes) if !bytes.is_empty())
+        match self.reader.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => false,
+            Err(_) => true,
+        }
     }
 }
 

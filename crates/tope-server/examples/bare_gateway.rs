@@ -24,7 +24,7 @@ const REFUSAL: &[u8] =
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [listen, upstream, workers @ ..] = &arguments[..] else { anyhow::bail!("LISTEN UPSTREAM [WORKERS]") };
-    let target = Upstream::parse(&upstream).map_err(|(what, _)| anyhow::Error::msg(what))?;
+    let target = Upstream::parse(upstream).map_err(|(what, _)| anyhow::Error::msg(what))?;
     let mut settings = Settings::default();
     if let Some(workers) = workers.first() {
         settings.workers = workers.parse()?;

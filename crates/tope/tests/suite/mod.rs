@@ -220,6 +220,7 @@ pub(crate) fn all_or_nothing_under_contention<S: Store>(store: &Arc<S>) {
     }
 }
 
+#[cfg(not(shuttle))]
 /// The suite for a store that `$make` makes, each test with a fresh one.
 macro_rules! suite {
     ($make:expr) => {
@@ -239,4 +240,5 @@ macro_rules! suite {
         })*
     };
 }
+#[cfg(not(shuttle))]
 pub(crate) use suite;

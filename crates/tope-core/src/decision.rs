@@ -81,7 +81,8 @@ impl Decision {
             return 0;
         }
         // All but one of the missing units come back after the next one; what is left of the reset is its time.
-        let later = u128::from(missing - 1) * u128::from(quota.token().value()) / u128::from(quota.leak().value().max(1));
+        let later =
+            u128::from(missing - 1) * u128::from(quota.token().value()) / u128::from(quota.leak().value().max(1));
         self.reset_us.saturating_sub(u64::try_from(later).unwrap_or(u64::MAX))
     }
 }

@@ -108,7 +108,12 @@ impl Quota {
     ///
     /// # Errors
     /// What is beyond a bound is refused by the bound's name: see [`QuotaError`].
-    pub const fn new(algorithm: Algorithm, amount: u64, period_us: u64, burst: Option<u64>) -> Result<Self, QuotaError> {
+    pub const fn new(
+        algorithm: Algorithm,
+        amount: u64,
+        period_us: u64,
+        burst: Option<u64>,
+    ) -> Result<Self, QuotaError> {
         if period_us == 0 || period_us > Self::MAX_PERIOD_US {
             return Err(QuotaError::Period(period_us));
         }

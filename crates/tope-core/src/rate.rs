@@ -241,8 +241,10 @@ pub struct Duration(pub u64);
 
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, length) =
-            UNITS.into_iter().find(|(_, length)| self.0.is_multiple_of(*length) && self.0 >= *length).unwrap_or(("us", 1));
+        let (name, length) = UNITS
+            .into_iter()
+            .find(|(_, length)| self.0.is_multiple_of(*length) && self.0 >= *length)
+            .unwrap_or(("us", 1));
         match self.0 / length {
             1 => f.write_str(name),
             times => write!(f, "{times}{name}"),

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
 use tope_server::gateway::proxy::Answer;
 use tope_server::gateway::serve::Settings;
-use tope_server::gateway::{Body, Caller, Proxy, Server, Target, Upload};
+use tope_server::gateway::{Body, Caller, Proxy, Server, Upload};
+use tope_server::settings::upstream::Upstream;
 use tope_server::shutdown::Shutdown;
 use tower_service::Service;
 
@@ -23,7 +24,7 @@ const REFUSAL: &[u8] =
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [listen, upstream, workers @ ..] = &arguments[..] else { anyhow::bail!("LISTEN UPSTREAM [WORKERS]") };
-    let target: Target = upstream.parse()?;
+    let target = Upstream::parse(&upstream).map_err(|(what, _)| anyhow::Error::msg(what))?;
     let mut settings = Settings::default();
     if let Some(workers) = workers.first() {
         settings.workers = workers.parse()?;

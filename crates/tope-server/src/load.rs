@@ -7,8 +7,8 @@ use tope::Policy;
 use tope::policy::{self, Surroundings};
 use tope::store::memory::Memory;
 
-use crate::talk::BadInput;
 use crate::settings::Settings;
+use crate::talk::BadInput;
 
 /// A policy that was read, and what it says about the program itself.
 #[derive(Debug)]
@@ -17,6 +17,19 @@ pub(crate) struct Loaded {
     pub(crate) policy: Policy,
     /// The program's part.
     pub(crate) settings: Settings,
+}
+
+impl Loaded {
+    /// All files that it was read from: the policy at `path`, and those that it names.
+    pub(crate) fn files(&self, path: &Path) -> Vec<PathBuf> {
+        let named = self.policy.files().iter().map(|name| beside(path, name));
+        std::iter::once(path.to_owned()).chain(named).collect()
+    }
+}
+
+/// A file that the policy at `path` names.
+pub(crate) fn beside(path: &Path, name: &str) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).join(name)
 }
 
 /// Reads the policy at `path`.

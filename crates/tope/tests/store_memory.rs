@@ -174,7 +174,10 @@ fn orders_are_the_orders_of_buckets() {
         let worker = || {
             scope.spawn(|| {
                 let ask = || charge(&*store, &[on(&limit, b"k", 1)], NOW);
-                (0..1_000).map(|_| ask()).map(|done| (done.order, done.answers[0].decision.remaining)).collect::<Vec<_>>()
+                (0..1_000)
+                    .map(|_| ask())
+                    .map(|done| (done.order, done.answers[0].decision.remaining))
+                    .collect::<Vec<_>>()
             })
         };
         [worker(), worker()].into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()

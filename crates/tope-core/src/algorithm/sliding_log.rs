@@ -52,11 +52,7 @@ pub fn step(quota: &Quota, log: &impl Log, now_us: u64, cost: u32) -> Decision {
         Outcome::Deny { retry_us: last.map_or(0, |last| wait(last.at_us)) }
     };
     let taken = if outcome == Outcome::Allow { cost } else { 0 };
-    let reset_us = if taken > 0 {
-        period
-    } else {
-        newest.filter(|_| used > 0).map_or(0, |newest| wait(newest.at_us))
-    };
+    let reset_us = if taken > 0 { period } else { newest.filter(|_| used > 0).map_or(0, |newest| wait(newest.at_us)) };
     let more_us = live().next().map_or(reset_us, |oldest| wait(oldest.at_us));
     Decision::new(outcome, limit.saturating_sub(used + taken), reset_us, more_us)
 }

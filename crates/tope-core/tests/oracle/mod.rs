@@ -92,7 +92,6 @@ pub fn lines(name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-
 impl Shape {
     pub fn quota(&self) -> Quota {
         let algorithm = match self.algorithm.as_str() {

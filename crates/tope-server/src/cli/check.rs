@@ -12,8 +12,8 @@ use super::table::Table;
 use super::trial::Failure;
 use super::view::View;
 use super::{NO, plain, trial};
-use crate::{load, talk};
 use crate::replay::pass::Limited;
+use crate::{load, talk};
 
 /// Say in plain words what a policy means, and run its tests
 ///

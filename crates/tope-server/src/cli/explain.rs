@@ -15,11 +15,11 @@ use tope::store::Answer;
 use tope::store::memory::Memory;
 use tope::{Judgement, Limiter};
 
-use crate::load;
 use super::out::Out;
 use super::request::{self, Request};
 use super::table::Table;
 use super::view::{Limit, View};
+use crate::load;
 use crate::replay::formats::Line;
 use crate::replay::pass::Reading;
 

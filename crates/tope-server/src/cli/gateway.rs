@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::run::Options;
+
 /// Stand in front of an API and enforce a policy
 #[derive(Debug, clap::Args)]
 pub struct Gateway {
@@ -26,6 +28,6 @@ pub struct Gateway {
 /// # Errors
 /// When the policy can't be read or the gateway can't begin.
 pub fn run(args: &Gateway) -> anyhow::Result<ExitCode> {
-    let _ = args;
-    anyhow::bail!("`tope gateway` is not connected yet")
+    let Gateway { file, shadow, listen, workers } = args;
+    crate::run::gateway(&Options { file: file.clone(), shadow: *shadow, listen: *listen, workers: *workers })
 }

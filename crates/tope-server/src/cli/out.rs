@@ -22,6 +22,7 @@ impl Out {
                 self.closed = true;
                 Ok(instead)
             }
+            Err(error) => Err(io::Error::new(error.kind(), format!("standard output can't be written: {error}"))),
             did => did,
         }
     }

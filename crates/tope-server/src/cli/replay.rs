@@ -8,9 +8,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tope::Limiter;
 
-use crate::load;
 use super::out::Out;
-use crate::talk::BadInput;
+use crate::load;
 use crate::replay::decisions::Decisions;
 use crate::replay::formats::Format;
 use crate::replay::pass::{Limited, Pass};
@@ -19,6 +18,7 @@ use crate::replay::report::Report;
 use crate::replay::simulate;
 use crate::replay::source::Source;
 use crate::replay::tally::Tally;
+use crate::talk::BadInput;
 
 /// Say what a policy would have done to the requests of a log
 ///

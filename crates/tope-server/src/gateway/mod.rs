@@ -2,7 +2,7 @@
 //!
 //! - [`serve`] accepts connections, one thread and one listener a core, and hands requests to any tower service;
 //!   `connection` runs one of them over `client_io` (bytes and time) and `guard` (framing); `load` counts what is in flight.
-//! - [`proxy`] is the service that forwards: `target` says where to, `upstream` picks one, `link` is a connection to it
+//! - [`proxy`] is the service that forwards: `upstream` picks where to, `link` is a connection to it
 //!   (`pool` keeps those of HTTP/1.1, `shared` that of HTTP/2), `fields` makes the header of one side fit the other, `tunnel` carries
 //!   what was upgraded, `demo` answers without an upstream.
 //! - [`body`], [`upload`] and [`caller`] are what passes between the layer in front and the proxy; [`problem`] is how errors read.
@@ -23,7 +23,6 @@ pub mod problem;
 pub mod proxy;
 pub mod serve;
 mod shared;
-pub mod target;
 mod tunnel;
 pub mod upload;
 mod upstream;
@@ -33,5 +32,4 @@ pub use caller::Caller;
 pub use problem::Problem;
 pub use proxy::Proxy;
 pub use serve::Server;
-pub use target::Target;
 pub use upload::Upload;

@@ -9,10 +9,10 @@ use http::uri::Authority;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use super::Target;
 use super::link::Link;
 use super::pool::Pool;
 use super::shared::Shared;
+use crate::settings::upstream::Upstream as Target;
 
 /// How long making a connection may take, name included.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -67,8 +67,8 @@ impl Upstreams {
     pub(crate) fn new(targets: &[Target]) -> Self {
         let one = |target: &Target| {
             let (authority, kind) = match target {
-                Target::Http(authority) => (authority, Kind::Http1 { pool: Arc::default(), swept: Once::new() }),
-                Target::H2c(authority) => (authority, Kind::Http2(Shared::default())),
+                Target::Http1(authority) => (authority, Kind::Http1 { pool: Arc::default(), swept: Once::new() }),
+                Target::Http2(authority) => (authority, Kind::Http2(Shared::default())),
                 Target::Demo => return None,
             };
             Some(Upstream { authority: authority.clone(), kind, until: AtomicU64::new(0) })
@@ -85,7 +85,10 @@ impl Upstreams {
     pub(crate) async fn link(&self, fresh: bool) -> Option<Link<'_>> {
         for _ in 0..self.all.len() {
             let upstream = self.next();
-            match Link::open(upstream, fresh).await {
+            if let Some(link) = (!fresh).then(|| Link::kept(upstream)).flatten() {
+                return Some(link);
+            }
+            match Box::pin(Link::open(upstream, fresh)).await {
                 Ok(link) => return Some(link),
                 Err(_) => self.pass_over(upstream),
             }

@@ -2,8 +2,6 @@
 
 use http::uri::Authority;
 
-use super::Fault;
-
 /// One upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,7 +18,10 @@ const HINT: &str = "write http://HOST:PORT, h2c://HOST:PORT for HTTP/2 without T
 
 impl Upstream {
     /// Reads one. What is told of a wrong one never holds a user or a password.
-    pub(super) fn parse(text: &str) -> Result<Self, Fault> {
+    ///
+    /// # Errors
+    /// What is wrong, and what to do about it.
+    pub fn parse(text: &str) -> Result<Self, (String, &'static str)> {
         if text == "demo" {
             return Ok(Self::Demo);
         }

@@ -104,7 +104,12 @@ impl Collector for Metrics {
         gauge(&mut encoder, "keys_max", "The most buckets that are kept", whole(self.store.max_keys() as u64))?;
         counter(&mut encoder, "evictions", "Live buckets that had to go for others", counts.evicted)?;
         counter(&mut encoder, "forgiven_units", "Units that evicted buckets had used", counts.forgiven)?;
-        counter(&mut encoder, "overflowed", "Newcomers counted together because all places held more debt", counts.overflowed)?;
+        counter(
+            &mut encoder,
+            "overflowed",
+            "Newcomers counted together because all places held more debt",
+            counts.overflowed,
+        )?;
 
         let reloads = &self.reloads;
         let read = [("done", reloads.done.load(Relaxed)), ("refused", reloads.refused.load(Relaxed))];
@@ -114,7 +119,12 @@ impl Collector for Metrics {
         if let Some(lost) = &self.lost_lines {
             counter(&mut encoder, "access_log_lost_lines", "Lines that could not be written", lost.load(Relaxed))?;
         }
-        gauge(&mut encoder, "clock_gap_microseconds", "How far the wall clock is ahead of the limiter's", self.clock.gap_us())?;
+        gauge(
+            &mut encoder,
+            "clock_gap_microseconds",
+            "How far the wall clock is ahead of the limiter's",
+            self.clock.gap_us(),
+        )?;
         let mut build = encoder.encode_descriptor("build", "The version that runs", None, MetricType::Info)?;
         build.encode_info(&[("version", env!("CARGO_PKG_VERSION"))])
     }

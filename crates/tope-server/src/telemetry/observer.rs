@@ -40,11 +40,8 @@ fn write(log: &Writer, record: &Record<'_>, details: &Details) {
     let entries = judgement.entries();
     let verdict = Verdict::new(&entries);
     let refused_by = verdict.refused_by();
-    let shadows: Vec<&str> = entries
-        .iter()
-        .filter(|entry| !entry.enforced && !entry.decision.allowed())
-        .map(|entry| entry.name)
-        .collect();
+    let shadows: Vec<&str> =
+        entries.iter().filter(|entry| !entry.enforced && !entry.decision.allowed()).map(|entry| entry.name).collect();
     let said = match refused_by.map(|entry| entry.decision.outcome()) {
         _ if entries.is_empty() => Said::None,
         None => Said::Allow,

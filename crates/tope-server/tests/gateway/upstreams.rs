@@ -93,8 +93,9 @@ fn a_connection_closed_while_idle_costs_nobody_a_request() {
     for number in 1..100 {
         client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
         assert_eq!(status(&client.message().0), 200, "request {number}");
-        // From here on the gateway can know: the end is in its socket, whether it has looked or not.
+        // The end is in the gateway's socket, and a refused request makes it look at its sockets once.
         closed.recv_timeout(LONG).unwrap();
+        assert_eq!(get(&mut client, "/deny"), 429);
     }
 }
 

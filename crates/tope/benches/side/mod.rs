@@ -14,7 +14,11 @@ impl Times {
 }
 
 /// Runs `rounds` rounds in which each contender makes `steps` steps, in turn; returns the times in their order.
-pub fn interleaved<const N: usize>(rounds: usize, steps: u64, mut contenders: [&mut dyn FnMut(u64) -> u64; N]) -> [Times; N] {
+pub fn interleaved<const N: usize>(
+    rounds: usize,
+    steps: u64,
+    mut contenders: [&mut dyn FnMut(u64) -> u64; N],
+) -> [Times; N] {
     let mut times = [const { Times(Vec::new()) }; N];
     for round in 0..=rounds {
         for (contender, times) in contenders.iter_mut().zip(&mut times) {

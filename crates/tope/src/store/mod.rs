@@ -112,3 +112,32 @@ impl std::error::Error for StoreError {
         }
     }
 }
+
+impl<T: Store> Store for std::sync::Arc<T> {
+    type Charging = T::Charging;
+    type Settling = T::Settling;
+
+    fn adopt(&self, budgets: &mut [Budget]) -> Result<(), StoreError> {
+        (**self).adopt(budgets)
+    }
+
+    #[inline]
+    fn charge(
+        &self,
+        charges: &[Charge<'_>],
+        now_us: u64,
+        charged: &mut Charged,
+    ) -> Answer<Result<(), StoreError>, Self::Charging> {
+        (**self).charge(charges, now_us, charged)
+    }
+
+    fn settle(
+        &self,
+        charge: &Charge<'_>,
+        taken_us: u64,
+        now_us: u64,
+        delta: i64,
+    ) -> Answer<Result<(), StoreError>, Self::Settling> {
+        (**self).settle(charge, taken_us, now_us, delta)
+    }
+}

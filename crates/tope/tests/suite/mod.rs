@@ -155,7 +155,12 @@ pub fn keys_and_names_are_apart(store: &impl Store) {
     let keys: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"}", b"{}", b"a", b"a:b", &long];
     for budget in [&a, &b] {
         for key in keys {
-            assert!(one(store, budget, key, NOW, 1).decision.allowed(), "{} {:?}", budget.name, &key[..key.len().min(4)]);
+            assert!(
+                one(store, budget, key, NOW, 1).decision.allowed(),
+                "{} {:?}",
+                budget.name,
+                &key[..key.len().min(4)]
+            );
             assert!(!one(store, budget, key, NOW, 1).decision.allowed());
         }
     }
@@ -203,7 +208,8 @@ pub fn all_or_nothing_under_contention<S: Store>(store: &Arc<S>) {
             let worker = |reversed: bool| {
                 let (a, b) = (&a, &b);
                 scope.spawn(move || {
-                    let charges = if reversed { [on(b, b"k", 1), on(a, b"k", 1)] } else { [on(a, b"k", 1), on(b, b"k", 1)] };
+                    let charges =
+                        if reversed { [on(b, b"k", 1), on(a, b"k", 1)] } else { [on(a, b"k", 1), on(b, b"k", 1)] };
                     (0..1250).filter(|_| charge(&**store, &charges, NOW).allowed).count()
                 })
             };

@@ -122,7 +122,10 @@ impl Memory {
         for line in 0..self.table.len() {
             let places = self.table.lock(line).all();
             let quotas = self.quotas.read();
-            live += places.iter().filter(|place| place.taken() && full_at(quotas.at(place.number()), place.state()) > now_us).count();
+            live += places
+                .iter()
+                .filter(|place| place.taken() && full_at(quotas.at(place.number()), place.state()) > now_us)
+                .count();
         }
         live
     }
@@ -219,7 +222,9 @@ impl Store for Memory {
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The seed is a secret.
-        f.debug_struct("Memory").field("max_keys", &self.max_keys).field("counts", &self.counts()).finish_non_exhaustive()
+        f.debug_struct("Memory")
+            .field("max_keys", &self.max_keys)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
     }
 }
-

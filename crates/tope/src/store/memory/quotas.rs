@@ -83,7 +83,9 @@ impl Quotas {
         let kept: HashSet<usize> = places.iter().copied().collect();
         let mut free = if scarce {
             let idle = |(number, row): &(usize, &Known)| {
-                row.adopted + 1 < adoption && !kept.contains(number) && !u16::try_from(*number).is_ok_and(|n| used.contains(&n))
+                row.adopted + 1 < adoption
+                    && !kept.contains(number)
+                    && !u16::try_from(*number).is_ok_and(|n| used.contains(&n))
             };
             numbered.rows.iter().enumerate().filter(idle).map(|(number, _)| number).collect()
         } else {

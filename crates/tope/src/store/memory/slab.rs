@@ -109,7 +109,8 @@ impl Slab {
             .filter(|(_, units)| *units > 0)
             .collect();
         self.release(ring);
-        kept.into_iter().fold(NO_RING, |ring, (at, units)| self.push(ring, at, units).expect("no more than were released"))
+        kept.into_iter()
+            .fold(NO_RING, |ring, (at, units)| self.push(ring, at, units).expect("no more than were released"))
     }
 
     /// Gives all blocks of a ring back.

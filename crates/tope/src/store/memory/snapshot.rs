@@ -65,7 +65,8 @@ impl Memory {
             put(&mut bytes, &[text.len() as u64]);
             bytes.extend_from_slice(text.as_bytes());
             // Of a calendar the window of now is enough: what is older is full again.
-            let window = matches!(known.quota.period(), Period::Calendar(_)).then(|| Window::of(&known.quota, &known.edges, now_us));
+            let window = matches!(known.quota.period(), Period::Calendar(_))
+                .then(|| Window::of(&known.quota, &known.edges, now_us));
             let edges: Vec<u64> = window.into_iter().flat_map(|window| [window.start_us, window.end_us]).collect();
             put(&mut bytes, &[edges.len() as u64]);
             put(&mut bytes, &edges);
@@ -121,7 +122,8 @@ impl Memory {
             let (hash, number) = (words.word()?, u16::try_from(words.word()?).ok()?);
             let mut state = State { time_us: words.word()?.min(Quota::MAX_TIME_US), units: words.word()? };
             if *logs.get(usize::from(number))? {
-                let admissions = (0..words.count()?).map(|_| Some(Admission { at_us: words.word()?, units: words.word()? }));
+                let admissions =
+                    (0..words.count()?).map(|_| Some(Admission { at_us: words.word()?, units: words.word()? }));
                 state = store.rebuild_log(hash, admissions.collect::<Option<Vec<_>>>()?);
             }
             store.restore(Place::new(hash, number, state), now_us);

@@ -205,7 +205,13 @@ impl Table {
     /// The other line that it may be in.
     pub(super) fn away(&self, hash: u64) -> usize {
         let other = scale(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32) ^ hash >> 7, self.lines.len());
-        if other != self.home(hash) { other } else if other == 0 { 1 } else { other - 1 }
+        if other != self.home(hash) {
+            other
+        } else if other == 0 {
+            1
+        } else {
+            other - 1
+        }
     }
 
     /// The line of a bucket's two that is not `line`.

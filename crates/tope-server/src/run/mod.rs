@@ -1,0 +1,148 @@
+//! The gateway put together: policy, store, layer, proxy, listeners.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `mod` | the parts, and the order in which they start and end |
+//! | `forward` | the proxy of one worker, which a reload can replace |
+//! | `operate` | signals, reloads, the state file, the admin listener: all that is not a request |
+//! | `greet` | what is said when it listens |
+
+mod forward;
+mod greet;
+mod operate;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tope::clock::Clock;
+use tope::store::memory::Memory;
+use tope::{Limiter, tower};
+
+use self::forward::Forward;
+use self::operate::Operation;
+use crate::admin::Admin;
+use crate::gateway::Server;
+use crate::gateway::serve;
+use crate::load::{self, Loaded};
+use crate::settings::Settings;
+use crate::shutdown::Shutdown;
+use crate::state::{Restored, StateFile};
+use crate::talk::{self, BadInput};
+use crate::telemetry::access_log::Log;
+use crate::telemetry::exposition::Metrics;
+use crate::telemetry::metrics::{Reloads, Worker};
+use crate::telemetry::observer::Observer;
+
+/// What the command line says.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The policy file.
+    pub file: PathBuf,
+    /// Count and report everything, refuse nothing.
+    pub shadow: bool,
+    /// Listen here instead of where the policy says.
+    pub listen: Option<SocketAddr>,
+    /// Threads that serve; as many as there are cores unless said.
+    pub workers: Option<u16>,
+}
+
+/// The limiter of the gateway: a policy over a store that metrics and the state file look at too.
+type GatewayLimiter = Limiter<Arc<Memory>>;
+
+/// Runs the gateway until it is told to stop: until then, nothing that fails ends it.
+///
+/// # Errors
+/// When the policy can't be used or a listener can't be had; then nothing has started.
+pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
+    let loaded = load::policy(&options.file)?;
+    let settings = loaded.settings.clone();
+    if settings.upstreams.is_empty() {
+        let message = format!("{}: the policy names no upstream", options.file.display());
+        return Err(BadInput::new(message).hint("write `upstream: http://HOST:PORT`, or `upstream: demo`").into());
+    }
+    let clock = Arc::new(Clock::new());
+    let state = settings.memory_file.clone().map(StateFile::new);
+    let store = Arc::new(store(&settings, state.as_ref(), &clock)?);
+    let files = loaded.files(&options.file);
+    let limiter = Arc::new(Limiter::new(Arc::clone(&store), in_force(loaded, options.shadow))?);
+
+    let serve_settings = serve_settings(options, &settings);
+    let workers = serve_settings.workers;
+    let listen = options.listen.unwrap_or(settings.listen);
+    let server = Server::bind(listen, serve_settings).with_context(|| unavailable("listen", listen))?;
+    let admin = Admin::bind(settings.admin).with_context(|| unavailable("admin.listen", settings.admin))?;
+    let log = settings.access_log.then(|| Log::start(std::io::stdout())).transpose()?;
+    let metrics = Arc::new(Metrics {
+        workers: (0..workers).map(|_| Arc::new(Worker::default())).collect(),
+        reloads: Arc::new(Reloads::default()),
+        lost_lines: log.as_ref().map(Log::lost),
+        store,
+        clock: Arc::clone(&clock),
+    });
+    let forwards: Vec<Forward> = (0..workers).map(|_| Forward::new(&settings)).collect();
+
+    greet::listening(server.address(), admin.address()?, &settings, options.shadow);
+    let shutdown = Shutdown::new();
+    let operation = Operation {
+        options: options.clone(),
+        settings,
+        limiter: Arc::clone(&limiter),
+        forwards: forwards.clone(),
+        metrics: Arc::clone(&metrics),
+        state,
+        shutdown: shutdown.clone(),
+    };
+    let operating = operation.start(admin, files)?;
+
+    let served = server.run(&shutdown, |worker| {
+        let writer = log.as_ref().map(Log::writer);
+        let observer = Observer::new(Arc::clone(&metrics.workers[worker]), writer);
+        let layer = tower::Layer::observed(Arc::clone(&limiter), Arc::clone(&clock), observer);
+        let forward = forwards[worker].clone();
+        move |peer: SocketAddr| layer.for_peer(peer.ip(), forward.clone())
+    });
+    // Whatever ended the serving, the rest follows in order: operators last, then what must be written.
+    shutdown.end();
+    operating.finish();
+    if let Some(log) = log {
+        log.finish();
+    }
+    served.context("the gateway can't serve")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The policy as it is enforced.
+fn in_force(loaded: Loaded, shadow: bool) -> tope::Policy {
+    if shadow { loaded.policy.shadow() } else { loaded.policy }
+}
+
+fn store(settings: &Settings, state: Option<&StateFile>, clock: &Clock) -> anyhow::Result<Memory> {
+    let fresh = || Memory::new(settings.max_keys);
+    let store = match state.map(|state| state.restore(settings.max_keys, clock.now_us())).transpose() {
+        Ok(None | Some(Restored::Fresh)) => fresh()?,
+        Ok(Some(Restored::Kept(store))) => *store,
+        Ok(Some(Restored::PutAside(aside, why))) => {
+            let aside = aside.display();
+            talk::say(&format!("warning: {why}; it is now {aside}, and every budget begins full\n"));
+            fresh()?
+        }
+        Err(error) => return Err(anyhow::Error::new(error).context("memory.file can't be read")),
+    };
+    // The places of requests in their order cost a shared counter, which only an access log needs.
+    Ok(if settings.access_log { store.in_order() } else { store })
+}
+
+fn serve_settings(options: &Options, settings: &Settings) -> serve::Settings {
+    let mut serve = serve::Settings::default();
+    serve.workers = options.workers.map_or(serve.workers, usize::from);
+    serve.header = settings.header_timeout;
+    serve.idle = settings.idle_timeout;
+    serve
+}
+
+fn unavailable(field: &str, address: SocketAddr) -> String {
+    format!("`{field}` {address} can't be had")
+}

@@ -78,7 +78,9 @@ proptest! {
     ) {
         let of = |row: &[Vec<u8>; 3]| {
             let mut bytes = Bytes::new();
-            row.iter().for_each(|text| write_text(tag::HEADER, text, &SEED, &mut bytes));
+            for text in row {
+                write_text(tag::HEADER, text, &SEED, &mut bytes);
+            }
             bytes
         };
         prop_assert_eq!(of(&a) == of(&b), a == b);

@@ -186,3 +186,14 @@ fn an_answer_before_the_end_of_the_request_is_passed_on() {
     let (head, body) = client.message();
     assert_eq!((status(&head), &body[..]), (413, &b"big"[..]));
 }
+
+#[test]
+fn a_switch_that_nobody_asked_for_is_502() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.head();
+        peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n");
+        peer.rest();
+    });
+    let gateway = Gateway::to(&upstream.url());
+    assert_eq!(get(&mut Peer::connect(gateway.address), "/"), 502);
+}

@@ -40,7 +40,7 @@ fn main() {
     let peer = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7));
     let mut now_us = 1_790_000_000_000_000;
 
-    let mut judge = |now_us: u64| -> Judgement {
+    let judge = |now_us: u64| -> Judgement {
         let policy = limiter.policy();
         let target = target(request.method(), request.uri()).unwrap();
         let path = normalise(target.path, policy.paths).unwrap();

@@ -75,8 +75,8 @@ pub(super) struct Held<'a> {
 /// One place as it was at one version of its line.
 pub(super) struct Glimpse {
     pub(super) place: Place,
-    at: usize,
-    version: u64,
+    pub(super) at: usize,
+    pub(super) version: u64,
 }
 
 impl Line {
@@ -97,7 +97,7 @@ impl Line {
 
     /// The right to write, if nothing was written since `version`.
     #[inline]
-    fn lock_at(&self, version: u64) -> Option<Held<'_>> {
+    pub(super) fn lock_at(&self, version: u64) -> Option<Held<'_>> {
         self.version.compare_exchange(version, version + 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
         // What is written from here on is not seen before the odd version is.
         fence(Ordering::Release);

@@ -22,9 +22,14 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// All files that it was read from: the policy at `path`, and those that it names.
     pub(crate) fn files(&self, path: &Path) -> Vec<PathBuf> {
-        let named = self.policy.files().iter().map(|name| beside(path, name));
-        std::iter::once(path.to_owned()).chain(named).collect()
+        files(path, &self.policy)
     }
+}
+
+/// All files of the policy that was read from `path`.
+pub(crate) fn files(path: &Path, policy: &Policy) -> Vec<PathBuf> {
+    let named = policy.files().iter().map(|name| beside(path, name));
+    std::iter::once(path.to_owned()).chain(named).collect()
 }
 
 /// A file that the policy at `path` names.

@@ -38,9 +38,22 @@ impl Watch {
         rests && self.last != self.in_force
     }
 
-    /// The files as they look now are in force, or were refused: either way they need no other look until they change.
-    pub fn settle(&mut self, paths: Vec<PathBuf>) {
-        *self = Self::new(paths);
+    /// Which files these are.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// Reads these files and watches them from before they were read, so that no change falls between the two. `read`
+    /// also says which files it did read: when they are others, it is asked again.
+    pub fn read<T>(paths: Vec<PathBuf>, mut read: impl FnMut() -> (T, Vec<PathBuf>)) -> (T, Self) {
+        let mut watch = Self::new(paths);
+        loop {
+            let (content, paths) = read();
+            if paths == watch.paths {
+                return (content, watch);
+            }
+            watch = Self::new(paths);
+        }
     }
 }
 
@@ -74,7 +87,7 @@ mod tests {
         fs::write(&path, "two, longer").unwrap();
         assert!(!watch.changed(), "it may still be written");
         assert!(watch.changed());
-        watch.settle(vec![path.clone()]);
+        watch = Watch::new(vec![path.clone()]);
         assert!(!watch.changed());
         // An editor's rename, and Kubernetes' link.
         let (real, link) = (folder.path().join("real"), folder.path().join("link"));
@@ -83,9 +96,25 @@ mod tests {
         fs::rename(&link, &path).unwrap();
         assert!(!watch.changed());
         assert!(watch.changed());
-        watch.settle(vec![path.clone()]);
+        watch = Watch::new(vec![path.clone()]);
         fs::remove_file(&path).unwrap();
         assert!(!watch.changed());
         assert!(watch.changed(), "that it has gone is a change");
+    }
+    #[test]
+    fn a_change_while_it_is_read_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (policy, keys) = (folder.path().join("policy.yaml"), folder.path().join("keys.yaml"));
+        fs::write(&policy, "one").unwrap();
+        let mut reads = 0;
+        let (text, mut watch) = Watch::read(vec![policy.clone()], || {
+            reads += 1;
+            let text = fs::read_to_string(&policy).unwrap();
+            fs::write(&policy, format!("{text}, more")).unwrap();
+            (text, vec![policy.clone(), keys.clone()])
+        });
+        assert_eq!((reads, text.as_str()), (2, "one, more"), "which other file there is was known after the first");
+        assert!(!watch.changed(), "it may still be written");
+        assert!(watch.changed());
     }
 }

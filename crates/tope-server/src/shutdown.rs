@@ -70,18 +70,22 @@ impl Shutdown {
         }
     }
 
-    /// Drains at the first SIGTERM or SIGINT and ends at the second; never returns before that.
+    /// The same, with signals that are listened to from now on.
     ///
     /// # Errors
     ///
     /// When the operating system doesn't let us listen to signals.
     pub async fn follow_signals(&self) -> io::Result<()> {
-        let mut signals = Signals::new()?;
+        self.follow(Signals::new()?).await;
+        Ok(())
+    }
+
+    /// Drains at the first SIGTERM or SIGINT and ends at the second; never returns before that.
+    pub async fn follow(&self, mut signals: Signals) {
         signals.next().await;
         self.drain();
         signals.next().await;
         self.end();
-        Ok(())
     }
 }
 
@@ -95,13 +99,20 @@ pub async fn signal() -> io::Result<()> {
     Ok(())
 }
 
-struct Signals {
+/// SIGTERM and SIGINT, which from now on do not kill: who says that it runs must be able to end well.
+#[derive(Debug)]
+pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    /// Begins to listen, on the runtime that it is called on.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system doesn't let us listen to signals.
+    pub fn new() -> io::Result<Self> {
         Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
     }
 

@@ -27,6 +27,7 @@ use crate::admin::Admin;
 use crate::gateway::Server;
 use crate::gateway::serve;
 use crate::load::{self, Loaded};
+use crate::reload::Watch;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::state::{Restored, StateFile};
@@ -57,7 +58,12 @@ type GatewayLimiter = Limiter<Arc<Memory>>;
 /// # Errors
 /// When the policy can't be used or a listener can't be had; then nothing has started.
 pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
-    let loaded = load::policy(&options.file)?;
+    let (loaded, watch) = Watch::read(vec![options.file.clone()], || {
+        let loaded = load::policy(&options.file);
+        let files = loaded.as_ref().map_or_else(|_| vec![options.file.clone()], |loaded| loaded.files(&options.file));
+        (loaded, files)
+    });
+    let loaded = loaded?;
     let settings = loaded.settings.clone();
     if settings.upstreams.is_empty() {
         let message = format!("{}: the policy names no upstream", options.file.display());
@@ -66,7 +72,6 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(Clock::new());
     let state = settings.memory_file.clone().map(StateFile::new);
     let store = Arc::new(store(&settings, state.as_ref(), &clock)?);
-    let files = loaded.files(&options.file);
     let limiter = Arc::new(Limiter::new(Arc::clone(&store), in_force(loaded, options.shadow))?);
 
     let serve_settings = serve_settings(options, &settings);
@@ -84,7 +89,7 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
     });
     let forwards: Vec<Forward> = (0..workers).map(|_| Forward::new(&settings)).collect();
 
-    greet::listening(server.address(), admin.address()?, &settings, options.shadow);
+    let (greeted, admin_address) = (settings.clone(), admin.address()?);
     let shutdown = Shutdown::new();
     let operation = Operation {
         options: options.clone(),
@@ -95,7 +100,9 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
         state,
         shutdown: shutdown.clone(),
     };
-    let operating = operation.start(admin, files)?;
+    let operating = operation.start(admin, watch)?;
+    // Whoever hears this may send signals, so they are listened to by now.
+    greet::listening(server.address(), admin_address, &greeted, options.shadow);
 
     let served = server.run(&shutdown, |worker| {
         let writer = log.as_ref().map(Log::writer);

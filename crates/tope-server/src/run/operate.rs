@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tope::core::Algorithm;
 use tope::{Budget, Policy};
@@ -18,7 +18,7 @@ use crate::admin::Admin;
 use crate::load;
 use crate::reload::{self, Watch};
 use crate::settings::Settings;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Phase, Shutdown, Signals};
 use crate::state::{self, StateFile};
 use crate::talk;
 use crate::telemetry::exposition::Metrics;
@@ -50,34 +50,34 @@ impl Operating {
 }
 
 impl Operation {
-    /// Starts the thread. It watches `files`.
-    pub(super) fn start(self, admin: Admin, files: Vec<PathBuf>) -> io::Result<Operating> {
+    /// Starts the thread. Once this has returned, no signal that it follows kills the program.
+    pub(super) fn start(self, admin: Admin, watch: Watch) -> io::Result<Operating> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let hangup = runtime.block_on(async { signal(SignalKind::hangup()) })?;
-        let run = move || runtime.block_on(self.run(admin, files, hangup));
+        let signals = runtime.block_on(async { io::Result::Ok((signal(SignalKind::hangup())?, Signals::new()?)) })?;
+        let run = move || runtime.block_on(self.run(admin, watch, signals));
         std::thread::Builder::new().name("operate".into()).spawn(run).map(Operating)
     }
 
-    async fn run(mut self, admin: Admin, files: Vec<PathBuf>, mut hangup: tokio::signal::unix::Signal) {
+    async fn run(mut self, admin: Admin, mut watch: Watch, (mut hangup, signals): (Signal, Signals)) {
         let since = self.metrics.clock.now_us() / 1_000_000;
         self.metrics.reloads.since_s.store(since, Relaxed);
         let shutdown = self.shutdown.clone();
         let serving = tokio::spawn(admin.serve(Arc::clone(&self.metrics), shutdown.clone()));
         let following = tokio::spawn({
             let shutdown = shutdown.clone();
-            async move { shutdown.follow_signals().await }
+            async move { shutdown.follow(signals).await }
         });
-        let (mut look, mut save, mut watch) = (every(reload::EVERY), every(state::EVERY), Watch::new(files));
+        let (mut look, mut save) = (every(reload::EVERY), every(state::EVERY));
         save.reset();
         loop {
             tokio::select! {
                 () = shutdown.reached(Phase::Ending) => break,
                 _ = look.tick() => {
                     if watch.changed() {
-                        watch.settle(self.reload());
+                        watch = self.reload(&watch);
                     }
                 }
-                Some(()) = hangup.recv() => watch.settle(self.reload()),
+                Some(()) = hangup.recv() => watch = self.reload(&watch),
                 _ = save.tick() => {
                     self.save();
                     self.mind_the_clock();
@@ -90,33 +90,31 @@ impl Operation {
     }
 
     /// Reads the policy again and puts it in force whole, or keeps the one in force; returns the files to watch.
-    fn reload(&mut self) -> Vec<PathBuf> {
+    fn reload(&mut self, before: &Watch) -> Watch {
         let file = &self.options.file;
         let reloads = &self.metrics.reloads;
-        let loaded = match load::policy(file) {
+        let (loaded, watch) = Watch::read(before.paths().to_vec(), || {
+            let loaded = load::policy(file);
+            // Which files a broken policy names can't be known: those of the one in force are watched too.
+            let files = loaded.as_ref().map_or_else(|_| self.files_in_force(), |loaded| loaded.files(file));
+            (loaded, files)
+        });
+        let loaded = match loaded {
             Ok(loaded) => loaded,
             Err(error) => {
                 reloads.refused.fetch_add(1, Relaxed);
                 talk::error(&error);
                 talk::say("the policy in force stays\n");
-                // Which files a broken policy names can't be known: those of the one in force are watched too.
-                return self
-                    .limiter
-                    .policy()
-                    .files()
-                    .iter()
-                    .map(|name| load::beside(file, name))
-                    .chain([file.clone()])
-                    .collect();
+                return watch;
             }
         };
-        let (files, settings) = (loaded.files(file), loaded.settings.clone());
+        let settings = loaded.settings.clone();
         let before = self.limiter.policy();
         if let Err(error) = self.limiter.enforce(in_force(loaded, self.options.shadow)) {
             reloads.refused.fetch_add(1, Relaxed);
             talk::error(&error.into());
             talk::say("the policy in force stays\n");
-            return files;
+            return watch;
         }
         reloads.done.fetch_add(1, Relaxed);
         reloads.since_s.store(self.metrics.clock.now_us() / 1_000_000, Relaxed);
@@ -125,7 +123,11 @@ impl Operation {
             talk::say(&format!("note: {news}\n"));
         }
         self.apply(settings);
-        files
+        watch
+    }
+
+    fn files_in_force(&self) -> Vec<PathBuf> {
+        load::files(&self.options.file, &self.limiter.policy())
     }
 
     /// What a running gateway can change about itself, and what it can't.
@@ -175,6 +177,10 @@ fn every(period: std::time::Duration) -> Interval {
     interval
 }
 
+/// The store forgets a bucket when it is full again, not when its limit goes: nobody gains by a limit that was taken
+/// out for a minute.
+const BEFORE: &str = "what was used under this name in this way before still counts";
+
 /// The limits whose buckets can't be carried over: new names, new algorithms, new window lengths.
 fn fresh_starts(before: &Policy, now: &Policy) -> Vec<String> {
     let by_name = |policy: &Policy| {
@@ -188,7 +194,7 @@ fn fresh_starts(before: &Policy, now: &Policy) -> Vec<String> {
     let mut news = Vec::new();
     for (name, budgets) in by_name(now) {
         let Some(old) = old.get(&name) else {
-            news.push(format!("`{name}` is new and begins with full budgets"));
+            news.push(format!("`{name}` is new and begins with full budgets; {BEFORE}"));
             continue;
         };
         let carried = |budget: &Budget| {
@@ -199,7 +205,7 @@ fn fresh_starts(before: &Policy, now: &Policy) -> Vec<String> {
             })
         };
         if !budgets.iter().all(carried) {
-            news.push(format!("`{name}` counts in another way and begins with full budgets"));
+            news.push(format!("`{name}` counts in another way and begins with full budgets; {BEFORE}"));
         }
     }
     news

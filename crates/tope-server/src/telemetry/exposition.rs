@@ -61,7 +61,7 @@ impl Metrics {
         let help = "Seconds from reading a request to its judgement";
         let mut metric = encoder.encode_descriptor("decision_duration_seconds", help, None, MetricType::Histogram)?;
         let counts: Vec<u64> = (0..=DURATIONS_NS.len()).map(|at| self.sum(|worker| &worker.durations[at])).collect();
-        let bounds = DURATIONS_NS.iter().map(|ns| seconds(*ns)).chain([f64::MAX]);
+        let bounds = DURATIONS_NS.iter().map(|ns| seconds(*ns)).chain([f64::INFINITY]);
         let buckets: Vec<(f64, u64)> = bounds.zip(counts.iter().copied()).collect();
         let sum = seconds(self.sum(|worker| &worker.duration_sum_ns));
         metric.encode_histogram::<NoLabelSet>(sum, counts.iter().sum(), &buckets, None)
@@ -101,7 +101,12 @@ impl Collector for Metrics {
         let counts = self.store.counts();
         let live = self.store.live(self.clock.now_us());
         gauge(&mut encoder, "keys", "Buckets that are not full again", whole(live as u64))?;
-        gauge(&mut encoder, "keys_max", "The most buckets that are kept", whole(self.store.max_keys() as u64))?;
+        gauge(
+            &mut encoder,
+            "keys_max",
+            "Buckets that memory is made for; a quarter more fit",
+            whole(self.store.max_keys() as u64),
+        )?;
         counter(&mut encoder, "evictions", "Live buckets that had to go for others", counts.evicted)?;
         counter(&mut encoder, "forgiven_units", "Units that evicted buckets had used", counts.forgiven)?;
         counter(

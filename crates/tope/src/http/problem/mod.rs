@@ -10,7 +10,7 @@ mod json;
 pub(super) mod words;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, LINK, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderValue, Method, Response, StatusCode};
 use tope_core::{Entry, Verdict};
 
@@ -95,8 +95,13 @@ pub fn store_down() -> Response<Bytes> {
 }
 
 /// The answer as this method gets it: `HEAD` has the same header fields and no body, RFC 9110 section 9.3.2.
-pub fn for_method(response: Response<Bytes>, method: &Method) -> Response<Bytes> {
-    if method == Method::HEAD { response.map(|_| Bytes::new()) } else { response }
+pub fn for_method(mut response: Response<Bytes>, method: &Method) -> Response<Bytes> {
+    if method != Method::HEAD {
+        return response;
+    }
+    let length = HeaderValue::from(response.body().len());
+    response.headers_mut().insert(CONTENT_LENGTH, length);
+    response.map(|_| Bytes::new())
 }
 
 fn respond(status: StatusCode, body: json::Object) -> Response<Bytes> {

@@ -132,7 +132,7 @@ impl Memory {
         live
     }
 
-    /// The most buckets that are kept.
+    /// The buckets that it was made for. The table has a quarter more places, and a flood of keys fills them all.
     pub fn max_keys(&self) -> usize {
         self.max_keys
     }

@@ -61,7 +61,7 @@ impl Metrics {
         let help = "Seconds from reading a request to its judgement";
         let mut metric = encoder.encode_descriptor("decision_duration_seconds", help, None, MetricType::Histogram)?;
         let counts: Vec<u64> = (0..=DURATIONS_NS.len()).map(|at| self.sum(|worker| &worker.durations[at])).collect();
-        let bounds = DURATIONS_NS.iter().map(|ns| seconds(*ns)).chain([f64::MAX]);
+        let bounds = DURATIONS_NS.iter().map(|ns| seconds(*ns)).chain([f64::INFINITY]);
         let buckets: Vec<(f64, u64)> = bounds.zip(counts.iter().copied()).collect();
         let sum = seconds(self.sum(|worker| &worker.duration_sum_ns));
         metric.encode_histogram::<NoLabelSet>(sum, counts.iter().sum(), &buckets, None)
@@ -156,4 +156,22 @@ fn family(
         ConstCounter::new(*count).encode(metric.encode_family(&labels)?)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bucket_of_a_histogram_is_named_as_readers_expect() {
+        let metrics = Arc::new(Metrics {
+            workers: vec![Arc::default()],
+            reloads: Arc::default(),
+            lost_lines: None,
+            store: Arc::new(Memory::new(10).expect("a store")),
+            clock: Arc::default(),
+        });
+        let text = metrics.text();
+        assert!(text.contains("tope_decision_duration_seconds_bucket{le=\"+Inf\"} 0\n"), "{text}");
+    }
 }

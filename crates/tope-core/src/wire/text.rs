@@ -19,19 +19,23 @@ pub fn write_integer(out: &mut impl fmt::Write, number: u64) -> fmt::Result {
 ///
 /// # Errors
 /// As the writer does.
-pub fn write_digits(out: &mut impl fmt::Write, mut number: u64) -> fmt::Result {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10).to_le_bytes()[0];
-        number /= 10;
-        if number == 0 {
-            break;
-        }
+pub fn write_digits(out: &mut impl fmt::Write, number: u64) -> fmt::Result {
+    let (rest, last) = (number / 100, (number % 100).to_le_bytes()[0]);
+    if rest > 0 {
+        write_digits(out, rest)?;
+        out.write_str(pair(last))
+    } else {
+        out.write_str(if last < 10 { &pair(last)[1..] } else { pair(last) })
     }
-    // One by one costs less than to prove again that they are UTF-8.
-    digits[at..].iter().try_for_each(|digit| out.write_char(char::from(*digit)))
+}
+
+/// `00` to `99`. Pieces of one text need no proof that they are text, which costs more than the digits themselves.
+fn pair(number: u8) -> &'static str {
+    const PAIRS: &str = "00010203040506070809101112131415161718192021222324252627282930313233343536373839\
+                         40414243444546474849505152535455565758596061626364656667686970717273747576777879\
+                         8081828384858687888990919293949596979899";
+    let at = usize::from(number) * 2;
+    &PAIRS[at..at + 2]
 }
 
 /// Writes a String, RFC 9651 section 4.1.6: in quotes, `"` and `\` escaped. What a String can't hold becomes `_`; a

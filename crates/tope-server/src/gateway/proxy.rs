@@ -142,7 +142,10 @@ impl Inner {
             while let Some(mut link) = self.upstreams.link(again).await {
                 let sent = std::pin::pin!(forwarding.send_over(&mut link));
                 match self.in_time(sent, forwarding.progress.as_deref()).await {
-                    Ok(Ok(response)) => return receive(response, link, forwarding.switch.take()),
+                    Ok(Ok(response)) => {
+                        let answer = receive(response, link, forwarding.switch.take());
+                        return answer.unwrap_or_else(self.render);
+                    }
                     // Whoever gets the request back may be sure that no byte of it was sent.
                     Ok(Err(mut error)) => match error.take_message() {
                         Some(unsent) if !again => forwarding.request = Some(unsent),
@@ -177,17 +180,20 @@ impl Inner {
 }
 
 /// Makes the upstream's answer the client's.
-fn receive(mut response: Response<Incoming>, link: Link<'_>, switch: Option<OnUpgrade>) -> Response<Body> {
+fn receive(
+    mut response: Response<Incoming>,
+    link: Link<'_>,
+    switch: Option<OnUpgrade>,
+) -> Result<Response<Body>, Problem> {
     let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     fields::response(response.headers_mut(), switched);
     *response.version_mut() = Version::HTTP_11;
     if switched {
-        if let Some(client) = switch {
-            tunnel::open(client, hyper::upgrade::on(&mut response));
-        }
-        return response.map(|_| Body::empty());
+        // An upstream that switches without being asked is broken.
+        tunnel::open(switch.ok_or(Problem::BadGateway)?, hyper::upgrade::on(&mut response));
+        return Ok(response.map(|_| Body::empty()));
     }
-    response.map(|body| Body::upstream(body, link.lease()))
+    Ok(response.map(|body| Body::upstream(body, link.lease())))
 }
 
 /// The host that was asked for: one, and a plausible one. Only HTTP/1.0 may leave it out.

@@ -145,9 +145,9 @@ mod tests {
   c: { by: ip, rate: 1/s }
   d: { rate: 1/s }";
         let policy = crate::policy::read(text, "p", &()).expect("it is a policy");
-        let name = "n".repeat(64);
+        let name = "n".repeat(48);
         let mut headers = HeaderMap::new();
-        headers.insert("x-a", "v".repeat(64).parse().expect("it is a value"));
+        headers.insert("x-a", "v".repeat(48).parse().expect("it is a value"));
         let facts = Facts {
             method: "GET",
             path: "/",

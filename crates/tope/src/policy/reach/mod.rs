@@ -173,13 +173,11 @@ impl<'a> Walk<'a> {
         Some(())
     }
 
-    /// The methods that these patterns tell apart, and one that none of them names.
+    /// The methods that these patterns tell apart, and one that none of them names. HEAD where it is not named meets
+    /// what GET meets.
     fn methods(&self, matched: &[usize]) -> Vec<&'a str> {
         let named = matched.iter().flat_map(|at| &self.entries[*at].pattern.methods).map(|method| &**method);
         let mut methods: Vec<&str> = named.chain(["\0"]).collect();
-        if methods.contains(&"GET") {
-            methods.push("HEAD");
-        }
         methods.sort_unstable();
         methods.dedup();
         methods.reverse();

@@ -90,17 +90,13 @@ impl Memory {
         if seen.place.number() != budget.mark.number {
             return false;
         }
-        // Each arm has its own way to the end: joined, the answers would go through memory twice.
-        match budget.quota.algorithm() {
-            Algorithm::TokenBucket => {
-                let step = token_bucket::step(&budget.quota, seen.place.state(), now_us, charge.cost);
-                self.answer_known(charge, hash, &seen, step, now_us, charged)
-            }
-            _ => {
-                let step = algorithm::step(&budget.quota, &budget.edges, seen.place.state(), now_us, charge.cost);
-                self.answer_known(charge, hash, &seen, step, now_us, charged)
-            }
+        // Two ways to the end, for a reason: joined, the answers would go through memory twice.
+        if budget.quota.algorithm() == Algorithm::TokenBucket {
+            let step = token_bucket::step(&budget.quota, seen.place.state(), now_us, charge.cost);
+            return self.answer_known(charge, hash, &seen, step, now_us, charged);
         }
+        let step = algorithm::step(&budget.quota, &budget.edges, seen.place.state(), now_us, charge.cost);
+        self.answer_known(charge, hash, &seen, step, now_us, charged)
     }
 
     #[inline(always)]
@@ -234,22 +230,12 @@ impl Memory {
         match weakest {
             Some((free_at, line, at)) if free_at <= now_us => fresh(line, at),
             _ if reach != Reach::Last => Err(Again::Full(hash)),
-            Some((free_at, line, at)) if free_at < self.newcomer_full_at(charge, now_us) => fresh(line, at),
+            Some((free_at, line, at)) if free_at < newcomer_full_at(charge, now_us) => fresh(line, at),
             _ => {
                 self.overflowed.fetch_add(1, Ordering::Relaxed);
                 Ok((Seat::Shared { group: self.seed.key(charge.group) }, Place::default()))
             }
         }
-    }
-
-    /// When a newcomer would be full again after this charge.
-    fn newcomer_full_at(&self, charge: &Charge<'_>, now_us: u64) -> u64 {
-        let budget = charge.budget;
-        if budget.quota.algorithm() == Algorithm::SlidingLog {
-            return now_us.saturating_add(budget.quota.period_us());
-        }
-        let (_, next) = algorithm::step(&budget.quota, &budget.edges, State::FULL, now_us, charge.cost);
-        algorithm::full_at(&budget.quota, &budget.edges, next)
     }
 
     /// Judges a charge and says what its state becomes; a log's is written by `commit`.
@@ -343,6 +329,16 @@ impl Memory {
         };
         held.lines[line].put(at, Place::new(hash, budget.mark.number, state));
     }
+}
+
+/// When a newcomer would be full again after this charge.
+fn newcomer_full_at(charge: &Charge<'_>, now_us: u64) -> u64 {
+    let budget = charge.budget;
+    if budget.quota.algorithm() == Algorithm::SlidingLog {
+        return now_us.saturating_add(budget.quota.period_us());
+    }
+    let (_, next) = algorithm::step(&budget.quota, &budget.edges, State::FULL, now_us, charge.cost);
+    algorithm::full_at(&budget.quota, &budget.edges, next)
 }
 
 /// The lines of a request, locked in ascending order.

@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 
-mod doubts;
-mod spelling;
-
 use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -467,6 +464,19 @@ fn the_group_is_the_address_block() {
     assert_ne!(group(&a), group(&b.clone().from("2001:db8:0:1::1")));
     let nowhere = Request { address: None, ..a };
     assert_eq!(group(&nowhere), nowhere.key(&policy));
+}
+
+#[test]
+fn a_file_too_large_is_refused() {
+    let many = |count: usize| {
+        let limits = (0..count).map(|n| format!("  l{n}: {{ match: /p{n}/**, by: ip, rate: 5/min }}\n"));
+        format!("limits:\n{}", limits.collect::<Vec<_>>().concat())
+    };
+    assert!(refused(&many(10_001)).problems()[0].message().contains("more than 10000 limits"));
+    let policy = policy(&many(10_000));
+    assert_eq!(request("GET /p9999/x").meets(&policy), ["l9999"]);
+    let large = format!("# {}\n", "x".repeat(4 << 20));
+    assert_eq!(refused(&large).problems()[0].message(), "this file is larger than 4 MiB");
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! A pattern matches its own path, however either is spelt.
+//! A pattern and a request are brought to one form.
 
 use proptest::prelude::*;
 use tope::http::path::{EncodedSlash, Rules, normalise};
 
-use super::{policy, request};
+use tope::Facts;
+use tope::facts::Client;
+use tope::policy::read;
 
 /// Segments as somebody may write them, and as somebody may ask for them.
 fn segment() -> impl Strategy<Value = String> {
@@ -31,9 +33,21 @@ proptest! {
         prop_assume!(!segments.iter().any(|segment| normalise(&format!("/{segment}"), rules).is_ok_and(|one| one.matched == "/")));
         let case = if ignore_case { "ignore" } else { "sensitive" };
         let text = path.replace('\'', "''").replace('$', "$$");
-        let policy = policy(&format!("paths: {{ case: {case} }}\nlimits: {{ a: {{ match: '{text}', by: ip, rate: 1/s }} }}"));
-        let mut request = request("GET /");
-        request.path = normal.matched.into_owned();
-        prop_assert_eq!(request.meets(&policy), ["a"], "{} is {}", path, request.path);
+        let text = &format!("paths: {{ case: {case} }}\nlimits: {{ a: {{ match: '{text}', by: ip, rate: 1/s }} }}");
+        let policy = read(text, "policy.yaml", &()).unwrap_or_else(|errors| panic!("{errors}"));
+        let headers = http::HeaderMap::new();
+        let facts = Facts {
+            method: "GET",
+            path: &normal.matched,
+            other_path: None,
+            host: "",
+            query: None,
+            headers: &headers,
+            address: None,
+            client: Client { name: None, plan: 0 },
+            preflight: false,
+            cost: None,
+        };
+        prop_assert_eq!(policy.charges(&facts).budgets().len(), 1, "{} is {}", path, facts.path);
     }
 }

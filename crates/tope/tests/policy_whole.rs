@@ -1,6 +1,16 @@
-//! What is doubtful in a policy: refused, warned of, blamed by the program that reads it.
+//! What a file as a whole may not say, or seldom means.
 
-use super::{policy, refused, request};
+#![allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
+
+use tope::policy::{Errors, Policy, read};
+
+fn policy(text: &str) -> Policy {
+    read(text, "policy.yaml", &()).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn refused(text: &str) -> Errors {
+    read(text, "policy.yaml", &()).expect_err("it is no policy")
+}
 
 #[test]
 fn a_key_that_the_caller_chooses_needs_a_guard_that_holds() {
@@ -68,19 +78,6 @@ fn doubtful_policies_are_warned_of() {
     ] {
         assert!(said(quiet).is_empty(), "{quiet}: {:?}", said(quiet));
     }
-}
-
-#[test]
-fn a_file_too_large_is_refused() {
-    let many = |count: usize| {
-        let limits = (0..count).map(|n| format!("  l{n}: {{ match: /p{n}/**, by: ip, rate: 5/min }}\n"));
-        format!("limits:\n{}", limits.collect::<Vec<_>>().concat())
-    };
-    assert!(refused(&many(10_001)).problems()[0].message().contains("more than 10000 limits"));
-    let policy = policy(&many(10_000));
-    assert_eq!(request("GET /p9999/x").meets(&policy), ["l9999"]);
-    let large = format!("# {}\n", "x".repeat(4 << 20));
-    assert_eq!(refused(&large).problems()[0].message(), "this file is larger than 4 MiB");
 }
 
 #[test]

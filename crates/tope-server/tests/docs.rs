@@ -89,6 +89,10 @@ fn the_reference_names_every_field_and_what_is_refused_by_name() {
     assert!(later.contains("`at once`"));
 }
 
+fn is_source(word: &str) -> bool {
+    word.contains('/') && Path::new(word).extension().is_some_and(|end| end == "rs")
+}
+
 #[test]
 fn every_link_leads_to_a_file() {
     for (name, page) in pages() {
@@ -100,7 +104,7 @@ fn every_link_leads_to_a_file() {
                 root().join(&name).parent().expect("a folder").join(link.split('#').next().unwrap_or_default());
             assert!(target.exists(), "{name} links to {link}");
         }
-        for path in page.split('`').skip(1).step_by(2).filter(|word| word.ends_with(".rs") && word.contains('/')) {
+        for path in page.split('`').skip(1).step_by(2).filter(|word| is_source(word)) {
             let places = ["", "crates", "crates/tope-server"].map(|place| root().join(place).join(path));
             assert!(places.iter().any(|place| place.exists()), "{name} names {path}");
         }

@@ -85,17 +85,24 @@ fn sources(room: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The lines of code with their numbers: no comments, and no tests, which may name what they like.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// The lines of code with their numbers: no comments, and no tests, which may name what they like. A `use` is one line.
+fn code(text: &str) -> Vec<(usize, String)> {
     let tests = text.find("\n#[cfg(test)]\nmod tests {").unwrap_or(text.len());
-    let lines =
-        text[..tests].lines().enumerate().map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()));
-    lines.filter(|(_, line)| !line.trim().is_empty())
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    let mut open = false;
+    for (at, line) in text[..tests].lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        match lines.last_mut().filter(|_| open) {
+            Some((_, begun)) => begun.push_str(line),
+            None => lines.push((at + 1, line.to_owned())),
+        }
+        open = (open || line.starts_with("use ") || line.contains(" use ")) && !line.contains(';');
+    }
+    lines
 }
 
-/// What a line names, `use crate::{a::b, c}` as `crate::a::b` and `crate::c`, and `super` as the room it means.
+/// What a line names: `use crate::{a::b, c}` is `crate::a::b` and `crate::c`, and `super` is the room it means.
 fn names(file: &str, line: &str) -> String {
-    let line = line.trim();
     let Some((stem, list)) = line.split_once("::{") else { return above(file, line) };
     let stem = stem.rsplit([' ', '(']).next().unwrap_or_default();
     let each = list.split(',').map(|one| format!("{stem}::{}", one.trim().trim_end_matches(['}', ';'])));
@@ -104,20 +111,18 @@ fn names(file: &str, line: &str) -> String {
 
 /// `super::super::store` in `tope/src/policy/key/mod.rs` is `crate::store`.
 fn above(file: &str, line: &str) -> String {
-    if !line.contains("super::") {
-        return line.to_owned();
+    let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside).trim_end_matches(".rs");
+    let room: Vec<&str> = inside.trim_end_matches("/mod").split('/').collect();
+    let (mut out, mut rest) = (line.to_owned(), line);
+    while let Some(at) = rest.find("super::") {
+        let path = rest[at..].trim_start_matches("super::");
+        let ups = (rest.len() - at - path.len()) / "super::".len();
+        let end = path.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').unwrap_or(path.len());
+        let above = &room[..room.len().saturating_sub(ups)];
+        out.extend([" ", &[&["crate"], above, &[&path[..end]]].concat().join("::")]);
+        rest = path;
     }
-    let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
-    let mut room: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
-    if room.last() == Some(&"mod") {
-        room.pop();
-    }
-    let ups = line.matches("super::").count();
-    room.truncate(room.len().saturating_sub(ups));
-    let start = line.find("super::").unwrap_or_default();
-    let rest = line[start..].trim_start_matches("super::");
-    let path = room.iter().map(|one| format!("{one}::")).collect::<String>();
-    format!("{line} crate::{path}{rest}")
+    out
 }
 
 /// Whether `word` stands in `line` as the beginning of a path, and not within another name.
@@ -135,10 +140,10 @@ fn broken(walls: &[Wall], room: impl Fn(&str) -> Vec<(String, String)>) -> Vec<S
     for wall in walls {
         for (file, text) in room(wall.room) {
             let own_test = file.ends_with("/tests.rs") || wall.but.iter().any(|but| file.ends_with(but));
-            for (number, line) in code(&text).filter(|_| !own_test) {
-                let names = names(&file, line);
+            for (number, line) in code(&text).into_iter().filter(|_| !own_test) {
+                let names = names(&file, &line);
                 for never in wall.never.iter().filter(|never| holds(&names, never)) {
-                    broken.push(format!("crates/{file}:{number}: {} -> {never}: {}", wall.room, line.trim()));
+                    broken.push(format!("crates/{file}:{number}: {} -> {never}: {}", wall.room, line));
                 }
             }
         }
@@ -161,6 +166,8 @@ fn a_broken_arrow_is_found() {
         ("tope/src/policy/x.rs", "use crate::store::Store;"),
         ("tope/src/policy/x.rs", "use crate::{charge::Charge, store::Store};"),
         ("tope/src/policy/x.rs", "use super::super::store;"),
+        ("tope/src/policy/x.rs", "use super::{limit::Limit, super::store::Store};"),
+        ("tope/src/policy/x.rs", "pub use crate::{\n    charge::Charge,\n    store::Store,\n};"),
         ("tope/src/policy/mod.rs", "fn f() -> super::store::Charged {"),
         ("tope/src/store/memory/x.rs", "let policy: crate::Policy = crate::policy::read();"),
         ("tope-core/src/x.rs", "use std::time::Instant;"),

@@ -3,6 +3,7 @@
 //! `cargo bench -p tope --bench pass`
 
 #![allow(missing_docs, clippy::pedantic, clippy::print_stdout, clippy::float_arithmetic, clippy::unwrap_used)]
+#![expect(clippy::disallowed_methods, reason = "a measurement")]
 
 mod side;
 
@@ -40,7 +41,7 @@ fn main() {
     let peer = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7));
     let mut now_us = 1_790_000_000_000_000;
 
-    let mut judge = |now_us: u64| -> Judgement {
+    let judge = |now_us: u64| -> Judgement {
         let policy = limiter.policy();
         let target = target(request.method(), request.uri()).unwrap();
         let path = normalise(target.path, policy.paths).unwrap();
@@ -71,7 +72,8 @@ fn main() {
             now_us += 2;
             let judgement = judge(now_us);
             answer.clear();
-            judgement.with_verdict(|verdict| fields::write(&mut answer, &verdict, &judgement.policy().dialects, now_us));
+            judgement
+                .with_verdict(|verdict| fields::write(&mut answer, &verdict, &judgement.policy().dialects, now_us));
             black_box(&answer);
         }
         steps

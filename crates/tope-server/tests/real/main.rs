@@ -13,6 +13,9 @@
 //!
 //! A part that is missing fails its test: `scripts/need` installs them.
 
+#![expect(clippy::disallowed_methods, reason = "processes are waited for in real time")]
+#![expect(clippy::print_stdout, reason = "figures are read by a person")]
+
 mod bodies;
 mod end;
 mod http2;

@@ -87,10 +87,13 @@ fn sources(room: &str) -> Vec<(String, String)> {
 
 /// The lines of code with their numbers: no comments, and no tests, which may name what they like. A `use` is one line.
 fn code(text: &str) -> Vec<(usize, String)> {
-    let tests = text.find("\n#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     let mut lines: Vec<(usize, String)> = Vec::new();
-    let mut open = false;
-    for (at, line) in text[..tests].lines().enumerate() {
+    let (mut open, mut test) = (false, false);
+    for (at, line) in text.lines().enumerate() {
+        test = (test || line == "mod tests {") && line != "}";
+        if test {
+            continue;
+        }
         let line = line.split("//").next().unwrap_or_default().trim();
         match lines.last_mut().filter(|_| open) {
             Some((_, begun)) => begun.push_str(line),

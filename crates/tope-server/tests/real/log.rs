@@ -55,7 +55,7 @@ fn traffic(tope: &Tope, room: &Room) {
             &tope.url("/login/?k=planted-in-query"),
         ]);
         curl(&[&tope.url("/healthz"), "-H", &key("planted-key-pro")]);
-        curl(&[&tope.url("/api/closed")]);
+        assert_eq!(curl(&[&tope.url("/api/closed")]).status, 403);
         curl(&["-I", &tope.url("//api/./search"), "-H", &key("planted-key-pro")]);
         curl(&["--path-as-is", &tope.url("/x/../%61pi/a;v=1?planted-in-query")]);
     }

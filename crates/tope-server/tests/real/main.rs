@@ -9,7 +9,7 @@
 //! | `end` | SIGTERM while requests are in flight |
 //! | `log` | the access log: no secret in it, and replayed it gives the same decisions |
 //! | `metrics` | docs/operating.md names every metric, and no other |
-//! | `speed` | a million lines replayed; part of `make bench` |
+//! | `speed` | long logs replayed: the bar, and a million lines as part of `make bench` |
 //!
 //! A part that is missing fails its test: `scripts/need` installs them.
 

@@ -1,4 +1,4 @@
-//! A log of a million lines, replayed. Only a release build says how fast: `make bench`.
+//! Long logs, replayed: the bar while it runs, and how long a million lines take (in a release build: `make bench`).
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -16,10 +16,10 @@ limits:
 ";
 
 /// Lines in the combined format: 30,000 addresses, some of them busy, a line in a thousand cut off.
-fn log() -> String {
-    let mut out = String::with_capacity(LINES as usize * 170);
+fn log(lines: u32) -> String {
+    let mut out = String::new();
     let mut state = 1_u32;
-    for number in 0..LINES {
+    for number in 0..lines {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
@@ -44,7 +44,7 @@ fn log() -> String {
 fn a_million_lines_take_less_than_ten_seconds() {
     let room = Room::new();
     room.write("policy.yaml", POLICY);
-    room.write("access.log", log());
+    room.write("access.log", log(LINES));
     let run = |more: &[&str]| {
         let begun = Instant::now();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tope"));
@@ -65,4 +65,21 @@ fn a_million_lines_take_less_than_ten_seconds() {
     if !cfg!(debug_assertions) {
         assert!(plain.as_secs() < 10 && written.as_secs() < 10, "{plain:?} {written:?}");
     }
+}
+
+#[test]
+fn a_bar_is_drawn_on_a_terminal_and_taken_away() {
+    let room = Room::new();
+    room.write("policy.yaml", POLICY);
+    room.write("access.log", log(100_000));
+    let tope = env!("CARGO_BIN_EXE_tope");
+    // `script` gives the program a terminal; bsdutils is essential in Debian.
+    let mut command = Command::new("script");
+    command.args(["-qec", &format!("'{tope}' replay policy.yaml access.log"), "/dev/null"]);
+    let out = command.current_dir(room.0.path()).env("TERM", "xterm").output().expect("this test needs script");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{text}");
+    assert!(text.contains(" lines  ") && text.contains(" left") && text.contains("█"), "no bar in:\n{text}");
+    let summary = &text[text.rfind(" left").unwrap_or_default()..];
+    assert!(summary.contains("99,900 requests"), "the summary comes after the bar:\n{text}");
 }

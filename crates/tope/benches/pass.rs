@@ -88,7 +88,11 @@ fn main() {
         }
         steps
     };
-    let [mut ours, mut yardstick] = interleaved(31, 20_000, [&mut whole, &mut microsecond]);
+    let [mut ours, mut yardstick] = interleaved(
+        std::env::var("ROUNDS").map_or(31, |rounds| rounds.parse().unwrap()),
+        20_000,
+        [&mut whole, &mut microsecond],
+    );
     println!("{:<44} {:>9} {:>9} {:>8}", "nanoseconds a request", "tope", "1 us", "ratio");
     line("facts, three limits, judgement, header text", ours.median(), yardstick.median(), 1.0);
 }

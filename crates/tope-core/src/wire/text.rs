@@ -19,22 +19,26 @@ pub fn write_integer(out: &mut impl fmt::Write, number: u64) -> fmt::Result {
 ///
 /// # Errors
 /// As the writer does.
-pub fn write_digits(out: &mut impl fmt::Write, number: u64) -> fmt::Result {
-    let (rest, last) = (number / 100, (number % 100).to_le_bytes()[0]);
-    if rest > 0 {
-        write_digits(out, rest)?;
-        out.write_str(pair(last))
-    } else {
-        out.write_str(if last < 10 { &pair(last)[1..] } else { pair(last) })
+pub fn write_digits(out: &mut impl fmt::Write, mut number: u64) -> fmt::Result {
+    let mut digits = [b'0'; 20];
+    let mut at = digits.len();
+    while number >= 100 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(pair(number % 100));
+        number /= 100;
     }
+    at -= 2;
+    digits[at..at + 2].copy_from_slice(pair(number));
+    let first = at + usize::from(number < 10);
+    core::str::from_utf8(&digits[first..]).map_or(Err(fmt::Error), |digits| out.write_str(digits))
 }
 
-/// `00` to `99`. Pieces of one text need no proof that they are text, which costs more than the digits themselves.
-fn pair(number: u8) -> &'static str {
-    const PAIRS: &str = "00010203040506070809101112131415161718192021222324252627282930313233343536373839\
-                         40414243444546474849505152535455565758596061626364656667686970717273747576777879\
-                         8081828384858687888990919293949596979899";
-    let at = usize::from(number) * 2;
+/// The two digits of a number below a hundred.
+fn pair(number: u64) -> &'static [u8] {
+    const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
+                                40414243444546474849505152535455565758596061626364656667686970717273747576777879\
+                                8081828384858687888990919293949596979899";
+    let at = usize::from(number.to_le_bytes()[0]) * 2;
     &PAIRS[at..at + 2]
 }
 

@@ -10,7 +10,7 @@ use super::error::At;
 use super::file::{Entries, Rates, Written};
 use super::findings::{Findings, nearest};
 use super::limit::{Size, budget_name};
-use crate::charge::{Budget, Mark};
+use crate::charge::Budget;
 
 /// The plans of a file, and the budgets made so far.
 pub(super) struct Plans<'f> {
@@ -154,8 +154,7 @@ impl<'f> Plans<'f> {
             Period::Calendar(calendar) => self.edges.of(calendar),
             Period::Rolling(_) => Arc::from([]),
         };
-        let budget =
-            Budget { name: budget_name(asked.name, slot), quota, edges, shadow: asked.shadow, mark: Mark::default() };
+        let budget = Budget { shadow: asked.shadow, ..Budget::new(budget_name(asked.name, slot), quota, edges) };
         self.add(budget, written, findings)
     }
 

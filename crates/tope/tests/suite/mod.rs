@@ -1,11 +1,12 @@
 //! What every store must do. A store passes this file unchanged, or it is no store of ours.
 
+#![allow(dead_code, unused_macros, unused_imports, reason = "each test takes what it needs of the suite")]
+
 #[path = "../../../tope-core/tests/oracle/mod.rs"]
 mod oracle;
 
 use std::sync::Arc;
 
-use tope::charge::Mark;
 use tope::core::{Quota, Rate};
 use tope::store::{Answer, Answered, Charged, Store};
 use tope::{Budget, Charge};
@@ -16,7 +17,7 @@ use oracle::{Case, RequestCase, Said, Shape, lines, quota};
 pub(crate) const NOW: u64 = 1_790_000_000_000_000;
 
 pub(crate) fn budget(name: &str, quota: Quota) -> Budget {
-    Budget { name: name.to_owned(), quota, edges: Arc::new([]), shadow: false, mark: Mark::default() }
+    Budget::new(name.to_owned(), quota, Arc::new([]))
 }
 
 pub(crate) fn rate(name: &str, text: &str) -> Budget {

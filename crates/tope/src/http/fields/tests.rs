@@ -15,7 +15,7 @@ pub(crate) fn after(quota: &Quota, used: u32) -> Decision {
 }
 
 pub(crate) fn entry<'a>(name: &'a str, quota: &'a Quota, used: u32) -> Entry<'a> {
-    Entry { name, quota, decision: after(quota, used), enforced: true }
+    Entry { name, quota, decision: after(quota, used), enforced: true, policy_item: "" }
 }
 
 pub(crate) fn quota(amount: u64, period_s: u64) -> Quota {

@@ -1,7 +1,7 @@
 //! The limits of a file.
 
 use super::costs;
-use crate::charge::{Budget, Mark};
+use crate::charge::Budget;
 use crate::http::path::Rules;
 use crate::policy::error::At;
 use crate::policy::file::{File, LimitEntry, Many, MissingWord, ModeWord, Rates};
@@ -98,7 +98,7 @@ fn deny(
         return None;
     }
     let (name, edges) = (asked.name.to_owned(), [].into());
-    let budget = Budget { name, quota: Quota::NONE, edges, shadow: asked.shadow, mark: Mark::default() };
+    let budget = Budget { shadow: asked.shadow, ..Budget::new(name, Quota::NONE, edges) };
     plans.add(budget, rates, findings)
 }
 

@@ -3,6 +3,7 @@
 //! `cargo bench -p tope --bench pass`
 
 #![allow(missing_docs, clippy::pedantic, clippy::print_stdout, clippy::float_arithmetic, clippy::unwrap_used)]
+#![expect(clippy::disallowed_methods, reason = "a measurement")]
 
 mod side;
 

@@ -161,6 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "the delay is a real one")]
     async fn a_single_line_is_out_soon_without_another() {
         let sink = Sink::default();
         let log = Log::start(sink.clone()).unwrap();

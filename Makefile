@@ -2,11 +2,16 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := test
 
-.PHONY: test lint format features docs smoke bench soak need
+.PHONY: test interleavings lint format features docs smoke bench soak need
 
 # Every test, the real parts (nginx, curl, h2load) included. TOPE_VECTORS=DIR runs other vectors of the oracle.
-test: need
+test: need interleavings
 	cargo test --workspace
+
+# The memory store under a scheduler that tries thousands of interleavings; a build of its own.
+interleavings:
+	RUSTFLAGS='--cfg shuttle' CARGO_TARGET_DIR=target/shuttle \
+		cargo test -p tope --no-default-features --test interleavings
 
 # What the eye would have to look for.
 lint: format features

@@ -1,6 +1,5 @@
 //! What the memory store weighs, and what a request allocates.
 
-#[expect(dead_code, unused_imports, unused_macros, reason = "only its small verbs are asked for here")]
 mod suite;
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -17,6 +17,7 @@
 //! | `replayed` | a log of the gateway, judged again |
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "these tests wait for real time, as a client does")]
 
 mod addresses;
 mod admin;

@@ -2,11 +2,16 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := test
 
-.PHONY: test lint format features docs smoke bench soak need
+.PHONY: test interleavings lint format features docs smoke bench soak need
 
 # Every test, the real parts (nginx, curl, h2load) included. TOPE_VECTORS=DIR runs other vectors of the oracle.
 test: need
 	cargo test --workspace
+
+# The memory store under a scheduler that tries thousands of interleavings.
+interleavings:
+	RUSTFLAGS="--cfg shuttle" cargo test --release -p tope --no-default-features --test interleavings \
+		--target-dir $${CARGO_TARGET_DIR:-target}/shuttle
 
 # What the eye would have to look for.
 lint: format features

@@ -44,4 +44,4 @@ soak: need
 	scripts/soak $${SOAK:-600}
 
 need:
-	scripts/need nginx curl h2load wrk python3
+	scripts/need cc nginx curl h2load wrk python3

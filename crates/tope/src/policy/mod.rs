@@ -6,7 +6,7 @@
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | [`file`] | what was written: every field, each value with its place; the JSON Schema |
+//! | [`mod@file`] | what was written: every field, each value with its place; the JSON Schema |
 //! | [`error`] | places, problems, and how they are told |
 //! | `document`, `variables`, `traps` | YAML to a tree; `${NAME}`; where YAML surprises |
 //! | `findings` | problems as they are found, and what is never shown |

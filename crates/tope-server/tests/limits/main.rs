@@ -14,7 +14,8 @@
 //! | `restart` | budgets that outlive the program |
 //! | `bad_input` | what is refused before anything starts |
 //! | `admin` | health, readiness, metrics |
-//! | `replayed` | a log of the gateway, judged again |
+//! | `replayed` | a log of the gateway, judged again by `tope replay` |
+//! | `judged` | the same by the pure steps of `tope-core`, whose `model` it borrows |
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::disallowed_methods, reason = "these tests wait for real time, as a client does")]
@@ -27,6 +28,9 @@ mod clients;
 mod dialects;
 mod exact;
 mod flood;
+mod judged;
+#[path = "../../../tope-core/tests/model/mod.rs"]
+mod model;
 mod paths;
 mod reload;
 mod replayed;

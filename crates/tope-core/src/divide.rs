@@ -11,6 +11,7 @@ pub(crate) struct Divisor {
 
 impl Divisor {
     /// A divisor; 0 divides everything to 0, which is what a rate of nothing needs.
+    #[expect(clippy::cast_possible_truncation, reason = "the magic number is below 2^64: figure 4.1")]
     pub(crate) const fn new(value: u64) -> Self {
         if value <= 1 {
             return Self { value, magic: 0, shift: 0 };

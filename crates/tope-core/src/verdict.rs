@@ -13,6 +13,9 @@ pub struct Entry<'a> {
     pub decision: Decision,
     /// Whether the limit is enforced; a shadow limit is counted and never told to the client.
     pub enforced: bool,
+    /// Its item of `RateLimit-Policy`, where somebody has prepared it with
+    /// [`write_policy_item`](crate::wire::draft::write_policy_item); else empty, and made when it is needed.
+    pub policy_item: &'a str,
 }
 
 /// The answer to one request. Copies freely: it borrows its entries.

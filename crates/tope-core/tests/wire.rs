@@ -63,6 +63,7 @@ fn entries(decisions: &[(Quota, Decision)], shadow: u16) -> Vec<Entry<'_>> {
             quota,
             decision: *decision,
             enforced: shadow >> place & 1 == 0,
+            policy_item: "",
         })
         .collect()
 }
@@ -159,7 +160,7 @@ fn after(quota: &Quota, used: u32, at_us: u64, cost: u32) -> Decision {
 }
 
 fn entry<'a>(name: &'a str, quota: &'a Quota, decision: Decision) -> Entry<'a> {
-    Entry { name, quota, decision, enforced: true }
+    Entry { name, quota, decision, enforced: true, policy_item: "" }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use tope_server::gateway::proxy::Answer;
 use tope_server::gateway::serve::Settings;
 use tope_server::gateway::{Body, Caller, Proxy, Server, Upload};
@@ -21,10 +21,21 @@ use tower_service::Service;
 const REFUSAL: &[u8] =
     br#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429}"#;
 
+const FIELDS: [(HeaderName, &str); 8] = [
+    (header::CONTENT_TYPE, "application/problem+json"),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::RETRY_AFTER, "42"),
+    (HeaderName::from_static("ratelimit"), "\"api\";r=0;t=42"),
+    (HeaderName::from_static("ratelimit-policy"), "\"api\";q=60;w=60"),
+    (HeaderName::from_static("ratelimit-limit"), "60"),
+    (HeaderName::from_static("ratelimit-remaining"), "0"),
+    (HeaderName::from_static("ratelimit-reset"), "42"),
+];
+
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [listen, upstream, workers @ ..] = &arguments[..] else { anyhow::bail!("LISTEN UPSTREAM [WORKERS]") };
-    let target = Upstream::parse(&upstream).map_err(|(what, _)| anyhow::Error::msg(what))?;
+    let target = Upstream::parse(upstream).map_err(|(what, _)| anyhow::Error::msg(what))?;
     let mut settings = Settings::default();
     if let Some(workers) = workers.first() {
         settings.workers = workers.parse()?;
@@ -65,16 +76,7 @@ impl Future for Fronted {
                 let mut response = Response::new(Body::full(Bytes::from_static(REFUSAL)));
                 *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
                 let fields = response.headers_mut();
-                for (name, value) in [
-                    ("content-type", "application/problem+json"),
-                    ("cache-control", "no-store"),
-                    ("retry-after", "42"),
-                    ("ratelimit", "\"api\";r=0;t=42"),
-                    ("ratelimit-policy", "\"api\";q=60;w=60"),
-                    ("ratelimit-limit", "60"),
-                    ("ratelimit-remaining", "0"),
-                    ("ratelimit-reset", "42"),
-                ] {
+                for (name, value) in FIELDS {
                     fields.insert(name, HeaderValue::from_static(value));
                 }
                 Poll::Ready(Ok(response))

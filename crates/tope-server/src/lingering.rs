@@ -2,7 +2,8 @@
 //!
 //! Who closes a socket with unread bytes in it sends a reset, and the reset may overtake the answer: a client that is
 //! still uploading would see "connection reset" where it was told 429. So the end is in two steps: stop writing, then
-//! read and discard what still comes, for at most [`TIME`] and [`BYTES`].
+//! read and discard what still comes, at most [`BYTES`], and leave it unread from there on: a client that can send no more
+//! looks up and reads. After [`TIME`] it is over in any case.
 
 use std::io;
 use std::pin::Pin;
@@ -65,20 +66,16 @@ impl Lingering {
         let mut scratch = [0; 16 * 1024];
         while let End::Reading { left, until } = &mut self.end {
             let mut room = ReadBuf::new(&mut scratch);
-            let over = match Pin::new(&mut self.stream).poll_read(cx, &mut room) {
-                Poll::Ready(Ok(())) => {
+            let read = if *left == 0 { Poll::Pending } else { Pin::new(&mut self.stream).poll_read(cx, &mut room) };
+            match read {
+                Poll::Ready(Ok(())) if !room.filled().is_empty() => {
                     *left = left.saturating_sub(room.filled().len());
-                    room.filled().is_empty() || *left == 0
+                    continue;
                 }
-                Poll::Ready(Err(_)) => true,
-                Poll::Pending => {
-                    ready!(until.as_mut().poll(cx));
-                    true
-                }
-            };
-            if over {
-                self.end = End::Closed;
+                Poll::Ready(_) => {}
+                Poll::Pending => ready!(until.as_mut().poll(cx)),
             }
+            self.end = End::Closed;
         }
         Poll::Ready(Ok(()))
     }

@@ -4,6 +4,7 @@
 //! `cargo bench -p tope --bench check`
 
 #![allow(missing_docs, clippy::pedantic, clippy::print_stdout, clippy::float_arithmetic, clippy::unwrap_used)]
+#![expect(clippy::disallowed_methods, reason = "a measurement")]
 
 mod side;
 
@@ -99,8 +100,7 @@ impl Ours {
     fn new(keys: usize) -> Self {
         let store = Memory::new(keys).unwrap();
         let quota = tope::core::Quota::per_second(u64::from(AMOUNT)).unwrap();
-        let mut budget =
-            [Budget { name: "bench".into(), quota, edges: Arc::new([]), shadow: false, mark: Default::default() }];
+        let mut budget = [Budget::new("bench".to_owned(), quota, Arc::new([]))];
         store.adopt(&mut budget).unwrap();
         let [budget] = budget;
         Self { store, budget }

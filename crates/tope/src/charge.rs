@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tope_core::Quota;
+use tope_core::wire::draft;
 
 /// One rate of one limit on one plan: what a store must know to judge a charge.
 #[derive(Clone, Debug)]
@@ -15,8 +16,20 @@ pub struct Budget {
     pub edges: Arc<[u64]>,
     /// Counted and reported, never enforced.
     pub shadow: bool,
+    /// Its item of `RateLimit-Policy`, prepared.
+    pub policy_item: String,
     /// What the store gave it when the policy was adopted.
     pub mark: Mark,
+}
+
+impl Budget {
+    /// An enforced budget that no store has adopted yet.
+    pub fn new(name: String, quota: Quota, edges: Arc<[u64]>) -> Self {
+        let mut policy_item = String::new();
+        // Writing to a string does not fail.
+        let _ = draft::write_policy_item(&mut policy_item, &name, &quota);
+        Self { name, quota, edges, shadow: false, policy_item, mark: Mark::default() }
+    }
 }
 
 /// What a store gives a budget when it adopts it, to find its buckets again without a search.

@@ -27,7 +27,10 @@ impl Clock {
 
     /// Unix microseconds, now.
     pub fn now_us(&self) -> u64 {
-        let boot = boot_us();
+        self.unix_us(boot_us())
+    }
+
+    fn unix_us(&self, boot: u64) -> u64 {
         let adjusted = self.adjusted_us.load(Ordering::Relaxed);
         if boot.saturating_sub(adjusted) >= ADJUST_EVERY_US {
             self.adjust(boot, adjusted);
@@ -37,7 +40,8 @@ impl Clock {
 
     /// A moment: Unix microseconds, and a stopwatch that began with them.
     pub fn moment(&self) -> Moment {
-        Moment { unix_us: self.now_us(), began_ns: monotonic_ns() }
+        let began_ns = boot_ns();
+        Moment { unix_us: self.unix_us(began_ns / 1_000), began_ns }
     }
 
     /// How far the wall clock is ahead of this clock, in microseconds.
@@ -71,25 +75,23 @@ pub struct Moment {
 impl Moment {
     /// Nanoseconds since then.
     pub fn elapsed_ns(&self) -> u64 {
-        monotonic_ns().saturating_sub(self.began_ns)
+        boot_ns().saturating_sub(self.began_ns)
     }
 }
 
-fn monotonic_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    u64::try_from(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)).unwrap_or(0)
+fn boot_us() -> u64 {
+    boot_ns() / 1_000
 }
 
-fn boot_us() -> u64 {
-    micros(ClockId::Boottime)
+fn boot_ns() -> u64 {
+    nanoseconds(ClockId::Boottime)
 }
 
 fn wall_us() -> u64 {
-    micros(ClockId::Realtime)
+    nanoseconds(ClockId::Realtime) / 1_000
 }
 
-fn micros(clock: ClockId) -> u64 {
+fn nanoseconds(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    let us = time.tv_sec.saturating_mul(1_000_000).saturating_add(time.tv_nsec / 1_000);
-    u64::try_from(us).unwrap_or(0)
+    u64::try_from(time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)).unwrap_or(0)
 }

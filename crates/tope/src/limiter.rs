@@ -139,7 +139,13 @@ impl Judgement {
     pub fn entries(&self) -> ArrayVec<Entry<'_>, MAX_CHARGES> {
         let entry = |(budget, decision): &(u16, Decision)| {
             let budget = &self.policy.budgets[usize::from(*budget)];
-            Entry { name: &budget.name, quota: &budget.quota, decision: *decision, enforced: !budget.shadow }
+            Entry {
+                name: &budget.name,
+                quota: &budget.quota,
+                decision: *decision,
+                enforced: !budget.shadow,
+                policy_item: &budget.policy_item,
+            }
         };
         self.rows.iter().map(entry).collect()
     }

@@ -94,7 +94,7 @@ proptest! {
         let quota = Quota::per_minute(5).expect("a quota");
         let (_, state) = step(&quota, &[], State::FULL, NOW, used.min(5));
         let decision = step(&quota, &[], state, NOW, if used == 6 { 6 } else { 1 }).0;
-        let entries = [Entry { name: "api", quota: &quota, decision, enforced: true }];
+        let entries = [Entry { name: "api", quota: &quota, decision, enforced: true, policy_item: "" }];
         let verdict = Verdict::new(&entries);
         let rules = cors::Rules { origins: vec!["https://a.org".to_owned()] };
 
@@ -118,7 +118,7 @@ proptest! {
         let quota = Quota::per_minute(6).expect("a quota");
         let (_, state) = step(&quota, &[], State::FULL, NOW, used);
         let decision = step(&quota, &[], state, NOW, 1).0;
-        let entries = [Entry { name: "api", quota: &quota, decision, enforced: true }];
+        let entries = [Entry { name: "api", quota: &quota, decision, enforced: true, policy_item: "" }];
         let mut answer = upstream.clone();
         fields::write(&mut answer, &Verdict::new(&entries), ALL, NOW);
         cors::expose(&mut answer);

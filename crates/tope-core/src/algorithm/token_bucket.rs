@@ -33,10 +33,10 @@ pub fn step(quota: &Quota, state: State, now_us: u64, cost: u32) -> (Decision, S
 /// Corrects by `delta` units; a token bucket has no windows, so the time of the admission does not matter.
 pub fn settle(quota: &Quota, state: State, now_us: u64, delta: i64) -> State {
     let now_us = now_us.max(state.time_us);
-    let debt = i128::from(debt(quota, state, now_us)) + i128::from(delta) * i128::from(quota.token().value());
-    let most = i128::from(2 * full(quota));
-    let units = u64::try_from(debt.clamp(0, most)).expect("clamped between 0 and twice the capacity in ticks");
-    State { time_us: now_us, units }
+    let debt = debt(quota, state, now_us);
+    let weight = delta.unsigned_abs().saturating_mul(quota.token().value());
+    let debt = if delta < 0 { debt.saturating_sub(weight) } else { debt.saturating_add(weight) };
+    State { time_us: now_us, units: debt.min(2 * full(quota)) }
 }
 
 /// Carries the units used, rounded up, to `new`.

@@ -53,7 +53,10 @@ pub fn write_state<'a>(out: &mut impl fmt::Write, listed: impl Iterator<Item = &
 /// # Errors
 /// As the writer does.
 pub fn write_policy<'a>(out: &mut impl fmt::Write, listed: impl Iterator<Item = &'a Entry<'a>>) -> fmt::Result {
-    write_list(out, listed, |out, entry| write_policy_item(out, entry.name, entry.quota))
+    write_list(out, listed, |out, entry| match entry.policy_item {
+        "" => write_policy_item(out, entry.name, entry.quota),
+        prepared => out.write_str(prepared),
+    })
 }
 
 /// Writes one item of `RateLimit`.

@@ -6,66 +6,66 @@ use serde::Deserialize;
 use tope_core::{Algorithm, Calendar, Decision, Quota};
 
 #[derive(Deserialize)]
-pub struct Shape {
-    pub algorithm: String,
-    pub limit: u64,
-    pub period_us: Option<u64>,
-    pub burst: Option<u64>,
-    pub unit: Option<String>,
+pub(crate) struct Shape {
+    pub(crate) algorithm: String,
+    pub(crate) limit: u64,
+    pub(crate) period_us: Option<u64>,
+    pub(crate) burst: Option<u64>,
+    pub(crate) unit: Option<String>,
     #[serde(default)]
-    pub edges_us: Vec<u64>,
+    pub(crate) edges_us: Vec<u64>,
 }
 
 #[derive(Deserialize)]
-pub struct Case {
+pub(crate) struct Case {
     #[serde(flatten)]
-    pub shape: Shape,
-    pub steps: Vec<Step>,
+    pub(crate) shape: Shape,
+    pub(crate) steps: Vec<Step>,
 }
 
 #[derive(Deserialize)]
-pub struct RequestCase {
-    pub limits: Vec<Shape>,
-    pub steps: Vec<RequestStep>,
+pub(crate) struct RequestCase {
+    pub(crate) limits: Vec<Shape>,
+    pub(crate) steps: Vec<RequestStep>,
 }
 
 #[derive(Deserialize)]
-pub struct RequestStep {
-    pub at_us: u64,
-    pub cost: u32,
-    pub allowed: bool,
-    pub limits: Vec<Said>,
+pub(crate) struct RequestStep {
+    pub(crate) at_us: u64,
+    pub(crate) cost: u32,
+    pub(crate) allowed: bool,
+    pub(crate) limits: Vec<Said>,
 }
 
 #[derive(Deserialize)]
-pub struct Step {
-    pub at_us: u64,
-    pub cost: Option<u32>,
+pub(crate) struct Step {
+    pub(crate) at_us: u64,
+    pub(crate) cost: Option<u32>,
     #[serde(flatten)]
-    pub said: Option<Said>,
-    pub settle: Option<Settle>,
-    pub requota: Option<Requota>,
+    pub(crate) said: Option<Said>,
+    pub(crate) settle: Option<Settle>,
+    pub(crate) requota: Option<Requota>,
 }
 
 #[derive(Deserialize, Debug, PartialEq)]
-pub struct Said {
-    pub allowed: bool,
-    pub remaining: u64,
-    pub reset_us: u64,
-    pub retry_us: Option<u64>,
+pub(crate) struct Said {
+    pub(crate) allowed: bool,
+    pub(crate) remaining: u64,
+    pub(crate) reset_us: u64,
+    pub(crate) retry_us: Option<u64>,
 }
 
 #[derive(Deserialize)]
-pub struct Settle {
-    pub taken_at_us: u64,
-    pub delta: i64,
+pub(crate) struct Settle {
+    pub(crate) taken_at_us: u64,
+    pub(crate) delta: i64,
 }
 
 #[derive(Deserialize)]
-pub struct Requota {
-    pub limit: u64,
-    pub period_us: u64,
-    pub burst: u64,
+pub(crate) struct Requota {
+    pub(crate) limit: u64,
+    pub(crate) period_us: u64,
+    pub(crate) burst: u64,
 }
 
 impl From<Decision> for Said {
@@ -79,12 +79,12 @@ impl From<Decision> for Said {
     }
 }
 
-pub fn quota(algorithm: Algorithm, limit: u64, period_us: u64, burst: Option<u64>) -> Quota {
+pub(crate) fn quota(algorithm: Algorithm, limit: u64, period_us: u64, burst: Option<u64>) -> Quota {
     let burst = burst.filter(|_| algorithm == Algorithm::TokenBucket);
     Quota::new(algorithm, limit, period_us, burst).expect("a quota of the oracle is ours")
 }
 
-pub fn lines(name: &str) -> Vec<String> {
+pub(crate) fn lines(name: &str) -> Vec<String> {
     let folder = std::env::var_os("TOPE_VECTORS")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tope-core/tests/vectors"), PathBuf::from);
     let path = folder.join(name).with_extension("jsonl");
@@ -93,7 +93,7 @@ pub fn lines(name: &str) -> Vec<String> {
 }
 
 impl Shape {
-    pub fn quota(&self) -> Quota {
+    pub(crate) fn quota(&self) -> Quota {
         let algorithm = match self.algorithm.as_str() {
             "token-bucket" => Algorithm::TokenBucket,
             "fixed-window" => Algorithm::FixedWindow,

@@ -9,11 +9,11 @@
 //! | [`key`] | `tope key`: a new API key |
 //! | [`schema`] | `tope schema`: the JSON Schema of policy files |
 //! | [`completions`] | `tope completions`: for a shell |
-//! | [`view`] | a policy as plain data, in the words of its file |
-//! | [`plain`] | limits in plain words |
-//! | [`trial`] | a policy's tests, run |
-//! | [`request`] | a request as it is written on a command line or in a test |
-//! | [`out`], [`table`], [`words`] | how things are said |
+//! | `view` | a policy as plain data, in the words of its file |
+//! | `plain` | limits in plain words |
+//! | `trial` | a policy's tests, run |
+//! | `request` | a request as it is written on a command line or in a test |
+//! | `out`, `table`, `words` | how things are said |
 
 pub mod check;
 pub mod completions;

@@ -201,7 +201,13 @@ impl AsyncWrite for ClientIo {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.guard.at() == At::Boundary && this.load.is_idle() {
+            // The answer is out and hyper waits for a read that it has asked for before: the pause begins here.
+            // When it has been too long, this task is woken and that read says so.
+            let _ = this.poll_still(cx);
+        }
         Poll::Ready(Ok(()))
     }
 

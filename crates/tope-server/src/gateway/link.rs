@@ -1,6 +1,8 @@
 //! A connection to one upstream for one request, whatever it speaks.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, Scheme};
@@ -8,10 +10,14 @@ use http::{HeaderValue, Request, Response, Uri, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
+use pin_project_lite::pin_project;
 
 use super::pool::{Lease, Pool};
 use super::upload::Outbound;
 use super::upstream::{ConnectError, Kind, Upstream};
+
+/// What comes of a request: an answer, or an error that gives it back when none of it was sent.
+pub(crate) type Sent = Result<Response<Incoming>, TrySendError<Request<Outbound>>>;
 
 /// One upstream, and a way to it.
 #[derive(Debug)]
@@ -27,13 +33,16 @@ enum Over {
 }
 
 impl<'a> Link<'a> {
-    /// A kept connection, unless `fresh` or there is none: then a new one.
+    /// A kept connection over HTTP/1.1, if there is one.
+    pub(crate) fn kept(upstream: &'a Upstream) -> Option<Self> {
+        let Kind::Http1 { pool, .. } = &upstream.kind else { return None };
+        pool.take().map(|lease| Self { upstream, over: Over::Http1(lease) })
+    }
+
+    /// A new connection; over HTTP/2 the shared one, unless `fresh`.
     pub(crate) async fn open(upstream: &'a Upstream, fresh: bool) -> Result<Self, ConnectError> {
         let over = match &upstream.kind {
             Kind::Http1 { pool, swept } => {
-                if let Some(lease) = (!fresh).then(|| pool.take()).flatten() {
-                    return Ok(Self { upstream, over: Over::Http1(lease) });
-                }
                 swept.call_once(|| drop(tokio::spawn(Pool::sweep(Arc::downgrade(pool)))));
                 Over::Http1(pool.open(upstream.connect().await?).await?)
             }
@@ -81,14 +90,11 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Sends a request; an error gives it back when none of it was sent.
-    pub(crate) async fn send(
-        &mut self,
-        request: Request<Outbound>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Outbound>>> {
+    /// Sends a request.
+    pub(crate) fn send(&mut self, request: Request<Outbound>) -> impl Future<Output = Sent> + use<> {
         match &mut self.over {
-            Over::Http1(lease) => lease.sender().try_send_request(request).await,
-            Over::Http2(sender) => sender.try_send_request(request).await,
+            Over::Http1(lease) => Sending::Http1 { sent: lease.sender().try_send_request(request) },
+            Over::Http2(sender) => Sending::Http2 { sent: Box::pin(sender.try_send_request(request)) },
         }
     }
 
@@ -97,6 +103,25 @@ impl<'a> Link<'a> {
         match self.over {
             Over::Http1(lease) => Some(lease),
             Over::Http2(_) => None,
+        }
+    }
+}
+
+pin_project! {
+    #[project = SendingNow]
+    enum Sending<A, B> {
+        Http1 { #[pin] sent: A },
+        Http2 { #[pin] sent: B },
+    }
+}
+
+impl<A: Future, B: Future<Output = A::Output>> Future for Sending<A, B> {
+    type Output = A::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<A::Output> {
+        match self.project() {
+            SendingNow::Http1 { sent } => sent.poll(cx),
+            SendingNow::Http2 { sent } => sent.poll(cx),
         }
     }
 }

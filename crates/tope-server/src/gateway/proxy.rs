@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use tokio::time::timeout;
 
-use super::link::Link;
+use super::link::{Link, Sent};
 use super::problem::{Render, render};
 use super::upload::{Outbound, Progress};
 use super::upstream::Upstreams;
@@ -64,11 +64,10 @@ impl tower_service::Service<Request<Upload>> for Proxy {
         if self.0.upstreams.len() == 0 {
             return Answer::ready(demo::answer(&request));
         }
-        let proxy = Arc::clone(&self.0);
-        Answer(Step::Forward(Box::pin(async move {
-            let render = proxy.render;
-            proxy.forward(request).await.unwrap_or_else(render)
-        })))
+        match Forwarding::of(request) {
+            Ok(forwarding) => Answer(Step::Forward(Box::pin(Arc::clone(&self.0).forward(forwarding)))),
+            Err(problem) => Answer::ready((self.0.render)(problem)),
+        }
     }
 }
 
@@ -103,38 +102,69 @@ impl Future for Answer {
     }
 }
 
-impl Inner {
-    async fn forward(&self, request: Request<Upload>) -> Result<Response<Body>, Problem> {
+/// A request that is ready for any upstream.
+struct Forwarding {
+    /// Absent while it is being sent.
+    request: Option<Request<Outbound>>,
+    host: Option<HeaderValue>,
+    switch: Option<OnUpgrade>,
+    progress: Option<Arc<Progress>>,
+}
+
+impl Forwarding {
+    fn of(request: Request<Upload>) -> Result<Self, Problem> {
         let (mut head, body) = request.into_parts();
         let mut extensions = std::mem::take(&mut head.extensions);
         let host = host(&head)?;
         let switches = fields::upgrades(&head.headers, head.version);
-        let mut switch = if switches { extensions.remove::<OnUpgrade>() } else { None };
+        let switch = if switches { extensions.remove::<OnUpgrade>() } else { None };
         let caller = extensions.get::<Caller>();
         head.uri = origin(head.uri, caller.and_then(|caller| caller.forward_path.as_deref()))?;
         fields::request(&mut head.headers, host.as_ref(), caller, switch.is_some());
         let (body, progress) = Outbound::new(body);
-        let mut request = Request::from_parts(head, body);
-        let mut again = false;
-        loop {
-            let mut link = self.upstreams.link(again).await.ok_or(Problem::BadGateway)?;
-            link.fit(&mut request, host.as_ref());
-            let sent = link.send(request);
-            match self.in_time(sent, progress.as_deref()).await? {
-                Ok(response) => return Ok(receive(response, link, switch.take())),
-                // Whoever gets the request back may be sure that no byte of it was sent.
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) if !again => request = unsent,
-                    _ => return Err(Problem::BadGateway),
-                },
+        Ok(Self { request: Some(Request::from_parts(head, body)), host, switch, progress })
+    }
+
+    fn send_over(&mut self, link: &mut Link<'_>) -> impl Future<Output = Sent> + use<> {
+        let mut request = self.request.take().expect("there is a request until it has been sent");
+        link.fit(&mut request, self.host.as_ref());
+        link.send(request)
+    }
+}
+
+impl Inner {
+    // The state of this future is allocated for every request: what is rare and large is boxed inside it, so that it
+    // stays below the kilobyte that allocators hand out fastest (held by a test).
+    #[expect(clippy::manual_async_fn, reason = "an async fn keeps each argument twice")]
+    fn forward(self: Arc<Self>, mut forwarding: Forwarding) -> impl Future<Output = Response<Body>> + Send {
+        async move {
+            let mut again = false;
+            while let Some(mut link) = self.upstreams.link(again).await {
+                let sent = std::pin::pin!(forwarding.send_over(&mut link));
+                match self.in_time(sent, forwarding.progress.as_deref()).await {
+                    Ok(Ok(response)) => {
+                        let answer = receive(response, link, forwarding.switch.take());
+                        return answer.unwrap_or_else(self.render);
+                    }
+                    // Whoever gets the request back may be sure that no byte of it was sent.
+                    Ok(Err(mut error)) => match error.take_message() {
+                        Some(unsent) if !again => forwarding.request = Some(unsent),
+                        _ => break,
+                    },
+                    Err(problem) => return (self.render)(problem),
+                }
+                again = true;
             }
-            again = true;
+            (self.render)(Problem::BadGateway)
         }
     }
 
     /// Waits for an answer, longer while the request's own body still moves.
-    async fn in_time<T>(&self, sent: impl Future<Output = T>, progress: Option<&Progress>) -> Result<T, Problem> {
-        let mut sent = std::pin::pin!(sent);
+    async fn in_time<T>(
+        &self,
+        mut sent: Pin<&mut impl Future<Output = T>>,
+        progress: Option<&Progress>,
+    ) -> Result<T, Problem> {
         let mut seen = progress.map(Progress::seen);
         loop {
             if let Ok(answer) = timeout(self.answer_within, sent.as_mut()).await {
@@ -150,17 +180,20 @@ impl Inner {
 }
 
 /// Makes the upstream's answer the client's.
-fn receive(mut response: Response<Incoming>, link: Link<'_>, switch: Option<OnUpgrade>) -> Response<Body> {
+fn receive(
+    mut response: Response<Incoming>,
+    link: Link<'_>,
+    switch: Option<OnUpgrade>,
+) -> Result<Response<Body>, Problem> {
     let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     fields::response(response.headers_mut(), switched);
     *response.version_mut() = Version::HTTP_11;
     if switched {
-        if let Some(client) = switch {
-            tunnel::open(client, hyper::upgrade::on(&mut response));
-        }
-        return response.map(|_| Body::empty());
+        // An upstream that switches without being asked is broken.
+        tunnel::open(switch.ok_or(Problem::BadGateway)?, hyper::upgrade::on(&mut response));
+        return Ok(response.map(|_| Body::empty()));
     }
-    response.map(|body| Body::upstream(body, link.lease()))
+    Ok(response.map(|body| Body::upstream(body, link.lease())))
 }
 
 /// The host that was asked for: one, and a plausible one. Only HTTP/1.0 may leave it out.
@@ -194,6 +227,14 @@ fn origin(uri: Uri, path: Option<&str>) -> Result<Uri, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_request_allocates_is_small() {
+        fn size<F>(_: fn(Arc<Inner>, Forwarding) -> F) -> usize {
+            size_of::<F>()
+        }
+        assert!(size(Inner::forward) <= 1024, "{}", size(Inner::forward));
+    }
 
     fn asked(uri: &str, version: Version, hosts: &[&str]) -> Result<Option<HeaderValue>, Problem> {
         let mut request = Request::builder().uri(uri).version(version);

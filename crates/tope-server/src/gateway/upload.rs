@@ -61,8 +61,11 @@ async fn discard(mut body: Incoming) {
     let mut left = lingering::BYTES;
     while let Some(Ok(frame)) = body.frame().await {
         let length = frame.data_ref().map_or(0, Bytes::len);
-        let Some(rest) = left.checked_sub(length) else { return };
-        left = rest;
+        left = left.saturating_sub(length);
+        if left == 0 {
+            // The stream's window is full now: the client can only look up and read.
+            std::future::pending::<()>().await;
+        }
     }
 }
 

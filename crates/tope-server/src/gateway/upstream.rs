@@ -85,7 +85,10 @@ impl Upstreams {
     pub(crate) async fn link(&self, fresh: bool) -> Option<Link<'_>> {
         for _ in 0..self.all.len() {
             let upstream = self.next();
-            match Link::open(upstream, fresh).await {
+            if let Some(link) = (!fresh).then(|| Link::kept(upstream)).flatten() {
+                return Some(link);
+            }
+            match Box::pin(Link::open(upstream, fresh)).await {
                 Ok(link) => return Some(link),
                 Err(_) => self.pass_over(upstream),
             }

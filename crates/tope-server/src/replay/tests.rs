@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use http::HeaderMap;
 use tope::Budget;
-use tope::charge::Mark;
 use tope::core::algorithm;
 use tope::core::{Algorithm, Decision, Entry, Quota, State, Verdict};
 use tope::store::StoreError;
@@ -32,7 +31,7 @@ impl Model {
         let budget = |(name, rate): &(&str, &str)| {
             let Ok(tope::core::Rate::Quota(quota)) = rate.parse() else { panic!("{rate}") };
             let shadow = name.starts_with("shadow");
-            Budget { name: (*name).to_owned(), quota, edges: [].into(), shadow, mark: Mark::default() }
+            Budget { shadow, ..Budget::new((*name).to_owned(), quota, [].into()) }
         };
         Self { budgets: rates.iter().map(budget).collect(), states: HashMap::new(), judged: Vec::new() }
     }
@@ -66,7 +65,13 @@ impl Pass for Model {
         }
         let entry = |(i, decision): &(u16, Decision)| {
             let budget = &self.budgets[usize::from(*i)];
-            Entry { name: &budget.name, quota: &budget.quota, decision: *decision, enforced: !budget.shadow }
+            Entry {
+                name: &budget.name,
+                quota: &budget.quota,
+                decision: *decision,
+                enforced: !budget.shadow,
+                policy_item: "",
+            }
         };
         let entries: Vec<_> = rows.iter().map(entry).collect();
         let verdict = Verdict::new(&entries);
@@ -263,7 +268,7 @@ fn decisions_equal_the_oracle() {
             let burst = (algorithm == Algorithm::TokenBucket).then(|| number("burst"));
             let quota = Quota::new(algorithm, number("limit"), number("period_us"), burst).expect("a good test");
             let name = shape["name"].as_str().expect("a good test").to_owned();
-            model.budgets.push(Budget { name, quota, edges: [].into(), shadow: false, mark: Mark::default() });
+            model.budgets.push(Budget::new(name, quota, [].into()));
         }
         let steps = case["steps"].as_array().expect("a good test");
         let line = |step: &serde_json::Value| {

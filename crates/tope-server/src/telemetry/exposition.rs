@@ -162,3 +162,21 @@ fn family(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bucket_of_a_histogram_is_named_as_readers_expect() {
+        let metrics = Arc::new(Metrics {
+            workers: vec![Arc::default()],
+            reloads: Arc::default(),
+            lost_lines: None,
+            store: Arc::new(Memory::new(10).expect("a store")),
+            clock: Arc::default(),
+        });
+        let text = metrics.text();
+        assert!(text.contains("tope_decision_duration_seconds_bucket{le=\"+Inf\"} 0\n"), "{text}");
+    }
+}

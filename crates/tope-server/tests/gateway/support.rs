@@ -22,21 +22,21 @@ use tope_server::shutdown::Shutdown;
 use tower_service::Service;
 
 /// No wait in a test is longer.
-pub const LONG: Duration = Duration::from_secs(30);
+pub(crate) const LONG: Duration = Duration::from_secs(30);
 
 /// A gateway in this process: `/deny` is refused without a look at the body, all else is forwarded.
-pub struct Gateway {
-    pub address: SocketAddr,
-    pub shutdown: Shutdown,
+pub(crate) struct Gateway {
+    pub(crate) address: SocketAddr,
+    pub(crate) shutdown: Shutdown,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What a test may want otherwise.
-pub struct Options {
-    pub settings: Settings,
-    pub answer_within: Duration,
-    pub trusted_peer: bool,
-    pub forward_path: Option<Box<str>>,
+pub(crate) struct Options {
+    pub(crate) settings: Settings,
+    pub(crate) answer_within: Duration,
+    pub(crate) trusted_peer: bool,
+    pub(crate) forward_path: Option<Box<str>>,
 }
 
 impl Default for Options {
@@ -48,11 +48,11 @@ impl Default for Options {
 }
 
 impl Gateway {
-    pub fn to(upstream: &str) -> Self {
+    pub(crate) fn to(upstream: &str) -> Self {
         Self::start(&[upstream], Options::default())
     }
 
-    pub fn start(upstreams: &[&str], options: Options) -> Self {
+    pub(crate) fn start(upstreams: &[&str], options: Options) -> Self {
         let targets: Vec<_> = upstreams.iter().map(|one| upstream::Upstream::parse(one).unwrap()).collect();
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), options.settings.clone()).unwrap();
         let (address, shutdown) = (server.address(), Shutdown::new());
@@ -75,19 +75,19 @@ impl Gateway {
         Self { address, shutdown, thread: Some(thread) }
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// Waits until the server has returned.
-    pub fn join(&mut self) {
+    pub(crate) fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
             until("the server returns", || thread.is_finished());
             thread.join().unwrap();
         }
     }
 
-    pub fn ended(&self) -> bool {
+    pub(crate) fn ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
@@ -130,7 +130,7 @@ impl Service<Request<Upload>> for Front {
 }
 
 /// Waits for something that will happen; the test fails when it does not.
-pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !happened() {
         assert!(begun.elapsed() < LONG, "in {LONG:?} it did not happen that {what}");
@@ -139,12 +139,12 @@ pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
 }
 
 /// A port that was free a moment ago.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A child that ends with the test.
-pub struct Process(pub Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -154,7 +154,7 @@ impl Drop for Process {
 }
 
 /// Starts Debian's nginx with this `server` block on a port; fails loudly when there is none.
-pub fn nginx(folder: &Path, port: u16, server: &str) -> Process {
+pub(crate) fn nginx(folder: &Path, port: u16, server: &str) -> Process {
     let at = folder.display();
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let temporary = temporary.map(|kind| format!("{kind}_temp_path {at}/{kind};")).concat();
@@ -176,7 +176,7 @@ pub fn nginx(folder: &Path, port: u16, server: &str) -> Process {
 }
 
 /// Runs curl, bounded in time; what it printed, and its exit code.
-pub fn curl(arguments: &[&str]) -> (String, i32) {
+pub(crate) fn curl(arguments: &[&str]) -> (String, i32) {
     let out = Command::new("curl").args(["-sS", "--max-time", "60"]).args(arguments).output();
     let out = out.expect("this test needs curl: apt-get install curl");
     let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
@@ -184,13 +184,13 @@ pub fn curl(arguments: &[&str]) -> (String, i32) {
 }
 
 /// An upstream that is a function of each connection, on its own thread.
-pub struct Upstream {
-    pub address: SocketAddr,
-    pub connections: Arc<AtomicUsize>,
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
+    pub(crate) connections: Arc<AtomicUsize>,
 }
 
 impl Upstream {
-    pub fn start(serve: impl Fn(Peer) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(serve: impl Fn(Peer) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, connections) = (listener.local_addr().unwrap(), Arc::<AtomicUsize>::default());
         let (serve, counted) = (Arc::new(serve), Arc::clone(&connections));
@@ -204,42 +204,42 @@ impl Upstream {
         Self { address, connections }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.connections.load(SeqCst)
     }
 }
 
 /// One end of a raw connection.
-pub struct Peer {
+pub(crate) struct Peer {
     reader: BufReader<TcpStream>,
 }
 
 impl Peer {
-    pub fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(LONG)).unwrap();
         stream.set_write_timeout(Some(LONG)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { reader: BufReader::new(stream) }
     }
 
-    pub fn connect(address: SocketAddr) -> Self {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
         Self::new(TcpStream::connect(address).unwrap())
     }
 
-    pub fn stream(&self) -> &TcpStream {
+    pub(crate) fn stream(&self) -> &TcpStream {
         self.reader.get_ref()
     }
 
-    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.reader.get_mut().write_all(bytes.as_ref()).unwrap();
     }
 
     /// A head up to and with its empty line; empty when the other side closed instead.
-    pub fn head(&mut self) -> String {
+    pub(crate) fn head(&mut self) -> String {
         let mut text = String::new();
         loop {
             let before = text.len();
@@ -251,14 +251,14 @@ impl Peer {
         }
     }
 
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.reader.read_exact(&mut bytes).unwrap();
         bytes
     }
 
     /// A head and the body that its Content-Length announces.
-    pub fn message(&mut self) -> (String, Vec<u8>) {
+    pub(crate) fn message(&mut self) -> (String, Vec<u8>) {
         let head = self.head();
         let length = field(&head, "content-length").map_or(0, |length| length.parse().unwrap());
         let body = self.bytes(length);
@@ -266,31 +266,35 @@ impl Peer {
     }
 
     /// All that comes until the other side closes.
-    pub fn rest(&mut self) -> Vec<u8> {
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let _ = self.reader.read_to_end(&mut bytes);
         bytes
     }
 
     /// Whether the other side has closed, waiting for it.
-    pub fn closed(&mut self) -> bool {
-        !matches!(self.reader.fill_buf(), Ok(bytes) if !bytes.is_empty())
+    pub(crate) fn closed(&mut self) -> bool {
+        match self.reader.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => false,
+            Err(_) => true,
+        }
     }
 }
 
 /// The value of a field in a head.
-pub fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = head.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(one, _)| one.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
 /// The status of an answer's head.
-pub fn status(head: &str) -> u16 {
+pub(crate) fn status(head: &str) -> u16 {
     head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0)
 }
 
 /// An upstream that answers every request with the head it was sent.
-pub fn echo(mut peer: Peer) {
+pub(crate) fn echo(mut peer: Peer) {
     loop {
         let (head, _) = peer.message();
         if head.is_empty() {

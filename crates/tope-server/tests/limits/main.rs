@@ -18,6 +18,7 @@
 //! | `judged` | the same by the pure steps of `tope-core`, whose `model` it borrows |
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::disallowed_methods, reason = "these tests wait for real time, as a client does")]
 
 mod addresses;
 mod admin;

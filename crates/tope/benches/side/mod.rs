@@ -4,17 +4,17 @@ use std::hint::black_box;
 use std::time::Instant;
 
 /// Nanoseconds a step of one contender, over all rounds.
-pub struct Times(Vec<f64>);
+pub(crate) struct Times(Vec<f64>);
 
 impl Times {
-    pub fn median(&mut self) -> f64 {
+    pub(crate) fn median(&mut self) -> f64 {
         self.0.sort_by(f64::total_cmp);
         self.0[self.0.len() / 2]
     }
 }
 
 /// Runs `rounds` rounds in which each contender makes `steps` steps, in turn; returns the times in their order.
-pub fn interleaved<const N: usize>(
+pub(crate) fn interleaved<const N: usize>(
     rounds: usize,
     steps: u64,
     mut contenders: [&mut dyn FnMut(u64) -> u64; N],
@@ -35,7 +35,7 @@ pub fn interleaved<const N: usize>(
 }
 
 /// One line of a table: what, ours, theirs, how many times faster, the least that is asked for.
-pub fn line(what: &str, ours: f64, theirs: f64, least: f64) {
+pub(crate) fn line(what: &str, ours: f64, theirs: f64, least: f64) {
     let ratio = theirs / ours;
     let said = if ratio >= least { "" } else { "   BELOW" };
     println!("{what:<44} {ours:>9.1} {theirs:>9.1} {ratio:>7.2}x   at least {least:.1}x{said}");

@@ -21,6 +21,11 @@ impl Edges {
         Some(Self { zone, made: HashMap::new() })
     }
 
+    /// The edges in UTC.
+    pub(super) fn utc() -> Self {
+        Self { zone: TimeZone::UTC, made: HashMap::new() }
+    }
+
     /// Names of zones near `name`.
     pub(super) fn nearest(name: &str) -> Option<String> {
         let names: Vec<String> = TimeZoneDatabase::bundled().available().map(|name| name.to_string()).collect();
@@ -64,6 +69,7 @@ fn edges(calendar: Calendar, zone: &TimeZone) -> Arc<[u64]> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 mod tests {
     use serde_json::Value;
 

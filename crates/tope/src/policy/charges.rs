@@ -23,7 +23,9 @@ pub struct Charges {
 #[derive(Debug)]
 struct Row {
     budget: u16,
-    key: Range<usize>,
+    /// Within 2^16: sixteen keys of at most eight short parts.
+    from: u16,
+    to: u16,
     cost: u32,
 }
 
@@ -41,7 +43,7 @@ impl Charges {
     /// The charges as a store reads them.
     pub fn resolve<'a>(&'a self, policy: &'a Policy) -> ArrayVec<Charge<'a>, MAX_CHARGES> {
         let charge = |row: &'a Row| {
-            let key = &self.bytes[row.key.clone()];
+            let key = &self.bytes[usize::from(row.from)..usize::from(row.to)];
             let group = if self.group.is_empty() { key } else { &self.bytes[self.group.clone()] };
             Charge { budget: &policy.budgets[usize::from(row.budget)], key, group, cost: row.cost }
         };
@@ -64,7 +66,7 @@ impl Charges {
         }
         if !charges.is_empty() && facts.address.is_some() {
             let from = charges.bytes.len();
-            key::write_address(facts.address, policy.address.ipv6_prefix, &mut charges.bytes);
+            key::write_address(facts.address, &policy.address, &mut charges.bytes);
             charges.group = from..charges.bytes.len();
         }
         charges
@@ -78,7 +80,7 @@ impl Charges {
         }
         let Some(met) = limit.matching.meet(facts) else { return };
         let from = self.bytes.len();
-        let around = Around { plans: &policy.plans, ipv6_prefix: policy.address.ipv6_prefix, seed: &policy.seed };
+        let around = Around { plans: &policy.plans, address: &policy.address, seed: &policy.seed };
         let shared = same.of(&limit.key);
         let (made, key) = match shared {
             Some(Some(key)) => (Made::Key, key.clone()),
@@ -104,7 +106,9 @@ impl Charges {
 
     /// Adds a charge. The compiler has refused policies in which more than sixteen can meet.
     fn push(&mut self, budget: u16, key: Range<usize>, cost: u32) {
-        self.rows.push(Row { budget, key, cost });
+        let place =
+            |place: usize| u16::try_from(place).expect("sixteen keys of eight short parts are below 2^16 bytes");
+        self.rows.push(Row { budget, from: place(key.start), to: place(key.end), cost });
     }
 }
 
@@ -122,5 +126,42 @@ impl Same {
             [Part::Client] => Some(&mut self.client),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::http::HeaderMap;
+
+    use super::*;
+    use crate::facts::Client;
+
+    #[test]
+    #[cfg(feature = "yaml")]
+    fn keys_of_usual_length_stay_on_the_stack() {
+        let text = "limits:
+  a: { by: [client, ip, header X-A], rate: [1/s, 2/min] }
+  b: { by: client, rate: 1/s }
+  c: { by: ip, rate: 1/s }
+  d: { rate: 1/s }";
+        let policy = crate::policy::read(text, "p", &()).expect("it is a policy");
+        let name = "n".repeat(48);
+        let mut headers = HeaderMap::new();
+        headers.insert("x-a", "v".repeat(48).parse().expect("it is a value"));
+        let facts = Facts {
+            method: "GET",
+            path: "/",
+            other_path: None,
+            host: "",
+            query: None,
+            headers: &headers,
+            address: Some([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
+            client: Client { name: Some(&name), plan: 0 },
+            preflight: false,
+            cost: None,
+        };
+        let charges = policy.charges(&facts);
+        assert_eq!(charges.budgets().len(), 5);
+        assert!(!charges.bytes.spilled(), "{} bytes", charges.bytes.len());
     }
 }

@@ -58,8 +58,12 @@ pub(super) fn parse(
         findings.blame(top, "this file is larger than 4 MiB").without_line();
         return None;
     }
+    let text = &variables::veil(text);
     match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options()) {
-        Ok(raw) => Some(Tree { text, sheet, findings, surroundings }.node(raw)),
+        Ok(raw) => {
+            let node = Tree { text, sheet, secret, findings, surroundings }.node(raw);
+            findings.is_empty().then_some(node)
+        }
         Err(error) => {
             let place = error.location().map_or(top, |location| at(sheet, location));
             let message = traps::without_place(&error.to_string());
@@ -92,7 +96,7 @@ fn options() -> serde_saphyr::Options {
         },
         budget: serde_saphyr::budget! {
             max_depth: 32,
-            max_documents: 1,
+            max_documents: 8,
         },
     }
 }
@@ -185,6 +189,7 @@ impl<'de> Visitor<'de> for RawVisitor {
 struct Tree<'a> {
     text: &'a str,
     sheet: u8,
+    secret: bool,
     findings: &'a mut Findings,
     surroundings: &'a dyn Surroundings,
 }
@@ -207,11 +212,11 @@ impl<'a> Tree<'a> {
         let mut first: std::collections::HashMap<String, Place> = std::collections::HashMap::with_capacity(raw.len());
         for (key, value) in raw {
             let plain = !quoted(self.written(key.defined));
-            let key = Key { text: key.value, place: at(self.sheet, key.referenced), plain };
+            let key = Key { text: variables::unveil(&key.value), place: at(self.sheet, key.referenced), plain };
             let node = self.node(value);
             if let Some(first) = first.get(&key.text) {
                 let message = format!("the same name stands twice here; first in line {}", first.line());
-                self.findings.blame(key.place, message).hint("keep one of them, or give the other a name of its own");
+                self.blame(key.place, message, "keep one of them, or give the other a name of its own");
                 continue;
             }
             first.insert(key.text.clone(), key.place);
@@ -224,14 +229,14 @@ impl<'a> Tree<'a> {
     fn scalar(&mut self, text: Option<String>, place: Place, defined: serde_saphyr::Location) -> Node {
         let written = self.written(defined);
         let plain = !quoted(written);
-        let text = text.unwrap_or_else(|| written.to_owned());
+        let text = variables::unveil(&text.unwrap_or_else(|| written.to_owned()));
         // The place of a quoted text is its first character.
         let place = if plain { place } else { place.plus(1) };
         let (text, filled) = match variables::fill(&text, self.surroundings) {
             Ok(filled) => filled,
             Err(trouble) => {
                 let at = if plain { place.plus(trouble.at) } else { place };
-                self.findings.blame(at, trouble.message).hint(trouble.hint);
+                self.blame(at, trouble.message, &trouble.hint);
                 (String::new(), Vec::new())
             }
         };
@@ -239,6 +244,15 @@ impl<'a> Tree<'a> {
             self.findings.filled(place, written.chars().count(), filled);
         }
         Node { place, kind: Kind::Scalar(Scalar { text }) }
+    }
+
+    /// Here it is not known yet which names are keys.
+    fn blame(&mut self, place: Place, message: String, hint: &str) {
+        let shown = !self.secret && !traps::may_show_a_key(self.text, place.line());
+        let finding = self.findings.blame(place, message).hint(hint);
+        if !shown {
+            finding.without_line();
+        }
     }
 
     fn written(&self, location: serde_saphyr::Location) -> &'a str {

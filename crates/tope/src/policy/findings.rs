@@ -20,6 +20,9 @@ struct Sheet {
     filled: Vec<(Place, usize, Vec<Filled>)>,
 }
 
+/// More problems are one mistake made many times.
+const MOST: usize = 1_000;
+
 /// A variable as it was written, and its value.
 #[derive(Clone)]
 pub(super) struct Filled {
@@ -81,8 +84,10 @@ impl Findings {
 
     /// Something is wrong at `place`.
     pub fn blame(&mut self, place: Place, message: impl Into<String>) -> &mut Finding {
+        self.found.truncate(MOST - 1);
         self.found.push(Finding { place, message: message.into(), hint: None, line: true });
-        self.found.last_mut().expect("it was pushed a line above")
+        let last = self.found.len() - 1;
+        &mut self.found[last]
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -12,9 +12,12 @@ pub(super) struct Index {
     /// For any other first segment.
     others: Box<[u16]>,
     ignore_case: bool,
-    /// The lists would be too many: every limit is looked at.
+    /// There are few limits, or the lists would be too long: every limit is looked at.
     all: bool,
 }
+
+/// So few limits are sooner looked at than looked up.
+const FEW: usize = 4;
 
 /// More places in all lists together are not worth their memory.
 const MOST: usize = 1 << 20;
@@ -23,6 +26,10 @@ impl Index {
     pub(super) fn new(limits: &[Limit], ignore_case: bool) -> Self {
         let places = || 0..u16::try_from(limits.len()).expect("there are at most 10,000 limits");
         let active = |place: &u16| limits[usize::from(*place)].mode != Mode::Disabled;
+        if limits.len() <= FEW {
+            let others = places().filter(active).collect();
+            return Self { others, ignore_case, all: true, ..Self::default() };
+        }
         let mut firsts: Vec<&str> = limits.iter().flat_map(firsts).flatten().collect();
         firsts.sort_unstable();
         firsts.dedup();
@@ -48,9 +55,10 @@ impl Index {
         }
         let first = path.strip_prefix('/').unwrap_or(path);
         let first = first.split('/').next().unwrap_or_default();
-        let found = match self.ignore_case && first.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => self.by_segment.get(first.to_ascii_lowercase().as_str()),
-            false => self.by_segment.get(first),
+        let found = if self.ignore_case && first.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            self.by_segment.get(first.to_ascii_lowercase().as_str())
+        } else {
+            self.by_segment.get(first)
         };
         found.unwrap_or(&self.others)
     }

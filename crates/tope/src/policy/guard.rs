@@ -18,7 +18,7 @@ pub(super) fn check(limits: &[Limit], findings: &mut Findings) {
         }
         findings
             .blame(
-                limit.place,
+                limit.by_place,
                 format!("the key of `{}` is what its caller chooses: a new value is a new budget", limit.name),
             )
             .hint("add a limit by ip, client or all that matches at least as much, or write `caller_chosen: true`");

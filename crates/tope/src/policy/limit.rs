@@ -38,6 +38,8 @@ pub struct Limit {
     pub(super) place: Place,
     pub(super) matching: Matching,
     pub(super) key: KeyForm,
+    /// Where its key stands.
+    pub(super) by_place: Place,
     /// Whether `by` was written.
     pub(super) keyed: bool,
     pub(super) costs: Costs,

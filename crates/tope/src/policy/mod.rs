@@ -6,7 +6,7 @@
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | [`file`] | what was written: every field, each value with its place; the JSON Schema |
+//! | [`mod@file`] | what was written: every field, each value with its place; the JSON Schema |
 //! | [`error`] | places, problems, and how they are told |
 //! | `document`, `variables`, `traps` | YAML to a tree; `${NAME}`; where YAML surprises |
 //! | `findings` | problems as they are found, and what is never shown |
@@ -16,7 +16,14 @@
 //! | `plan`, `cost`, `calendar`, `limit` | how much |
 //! | `guard`, `reach`, `warnings` | what a file as a whole may not say, or seldom means |
 //! | `charges` | what one request must pay |
+//!
+//! Policies are made of files, so without the feature `yaml` there is one policy, [`Policy::permissive`].
+#![cfg_attr(
+    not(feature = "yaml"),
+    allow(dead_code, reason = "who compiles a file fills the rooms that are always there")
+)]
 
+#[cfg(feature = "yaml")]
 mod calendar;
 mod cases;
 mod charges;
@@ -24,38 +31,55 @@ mod clients;
 #[cfg(feature = "yaml")]
 mod compile;
 mod cost;
+#[cfg(feature = "yaml")]
 mod document;
 pub mod error;
 mod exempt;
+#[cfg(feature = "yaml")]
 pub mod file;
+#[cfg(feature = "yaml")]
 mod findings;
 mod first;
+#[cfg(feature = "yaml")]
 mod guard;
 mod key;
 mod limit;
 mod matching;
+#[cfg(feature = "yaml")]
 mod plan;
+#[cfg(feature = "yaml")]
 mod reach;
+#[cfg(feature = "yaml")]
 mod surroundings;
+#[cfg(feature = "yaml")]
 mod traps;
+#[cfg(feature = "yaml")]
 mod variables;
+#[cfg(feature = "yaml")]
 mod warnings;
 
+#[cfg(feature = "yaml")]
 use std::collections::HashSet;
 
 pub use cases::Test;
 pub use charges::Charges;
+pub use clients::KeyDigest;
+#[cfg(feature = "yaml")]
 pub use compile::{read, read_and};
 pub use error::{At, Errors, Place, Problem, Warning};
+#[cfg(feature = "yaml")]
 pub use file::{File, schema};
+#[cfg(feature = "yaml")]
 pub use findings::{Finding, Findings};
 pub use limit::{Limit, Mode};
+#[cfg(feature = "yaml")]
 pub use surroundings::Surroundings;
 
 use self::clients::Known;
 use self::exempt::Exemption;
 use self::first::Index;
 use self::key::Seed;
+#[cfg(feature = "yaml")]
 use self::reach::Reach;
 use crate::charge::Budget;
 use crate::facts::{Client, Facts};
@@ -77,6 +101,7 @@ pub struct Policy {
     pub cors: Option<cors::Rules>,
     /// A page that a refusal points to.
     pub docs: Option<String>,
+    #[cfg(feature = "yaml")]
     /// What was written, for the sections that a program compiles by itself. API keys are not kept.
     pub file: File,
     limits: Vec<Limit>,
@@ -90,14 +115,39 @@ pub struct Policy {
     tests: Vec<Test>,
     warnings: Vec<Warning>,
     files: Vec<String>,
+    #[cfg(feature = "yaml")]
     reach: Reach,
+    #[cfg(feature = "yaml")]
     used_columns: HashSet<String>,
 }
 
 impl Policy {
     /// A policy without limits: everything passes.
     pub fn permissive() -> Self {
-        read("upstream: demo\n", "permissive", &()).expect("a file without limits is a policy")
+        Self {
+            budgets: Vec::new(),
+            dialects: vec![fields::Dialect::Triple, fields::Dialect::Draft],
+            address: client_addr::Rules { trust: Vec::new(), ipv6_prefix: 64 },
+            paths: path::Rules::default(),
+            cors: None,
+            docs: None,
+            #[cfg(feature = "yaml")]
+            file: File::default(),
+            limits: Vec::new(),
+            of_budget: Vec::new(),
+            first: Index::default(),
+            plans: Vec::new(),
+            known: Known::default(),
+            exempt: Vec::new(),
+            seed: Seed([0; 16]),
+            tests: Vec::new(),
+            warnings: Vec::new(),
+            files: Vec::new(),
+            #[cfg(feature = "yaml")]
+            reach: Reach::default(),
+            #[cfg(feature = "yaml")]
+            used_columns: HashSet::new(),
+        }
     }
 
     /// What this request must pay: one charge for each rate of each limit that applies, in the order of the file.

@@ -154,13 +154,7 @@ impl<'f> Plans<'f> {
             Period::Calendar(calendar) => self.edges.of(calendar),
             Period::Rolling(_) => Arc::from([]),
         };
-        let budget = Budget {
-            name: budget_name(asked.name, slot),
-            quota,
-            edges,
-            shadow: asked.shadow,
-            mark: crate::charge::Mark::default(),
-        };
+        let budget = Budget { shadow: asked.shadow, ..Budget::new(budget_name(asked.name, slot), quota, edges) };
         self.add(budget, written, findings)
     }
 

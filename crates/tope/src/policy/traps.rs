@@ -10,6 +10,10 @@ pub(super) fn without_place(message: &str) -> String {
         m if m.starts_with("multiple YAML documents") => "a policy is one YAML document; a second one begins here",
         m if m.starts_with("expected string scalar") => "a list or a mapping can't be a name",
         m if m.contains("recursive") => "this alias contains itself",
+        m if m.starts_with("budget breached: Depth") => "this is nested too deep",
+        m if m.starts_with("alias ") || m.starts_with("budget breached") => {
+            "the aliases of this file make it too large"
+        }
         m => m,
     }
     .to_owned()
@@ -21,6 +25,9 @@ pub(super) fn hint(text: &str, place: Place, message: &str) -> Option<&'static s
     let before: String = line.chars().take(usize::try_from(place.column()).ok()?.saturating_sub(1)).collect();
     let rest: String = line.chars().skip(before.chars().count()).collect();
     let begins = |what: &str| rest.trim_start().starts_with(what);
+    if message.ends_with("too large") || message.ends_with("too deep") {
+        return Some("no policy needs that; write it out");
+    }
     if begins("*") {
         return Some("put it in quotes: \"**\", \"*/…\"; paths begin with `/`, and `/**` is every path");
     }
@@ -44,7 +51,7 @@ pub(super) fn hint(text: &str, place: Place, message: &str) -> Option<&'static s
     if message.contains("flow") || message.contains("illegal placement") {
         return Some("a list or mapping in brackets is not closed, or lacks a comma");
     }
-    message.contains("budget").then_some("the file is too deep, or its aliases make it too large")
+    None
 }
 
 /// Whether the line may hold an API key or a secret, as far as can be told of a text that is no YAML.

@@ -12,6 +12,38 @@ pub(super) struct Trouble {
     pub(super) hint: String,
 }
 
+/// Stand-ins for the braces of variables, which would begin and end a mapping where YAML reads `{ token: ${TOKEN} }`.
+const BRACES: [char; 2] = ['\u{f8fe}', '\u{f8ff}'];
+
+/// A text in which YAML sees no braces in variables; every character keeps its line and column.
+pub(super) fn veil(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        out.push_str(&rest[..=at]);
+        let inside = &rest[at + 2..];
+        rest = match inside.find(['}', '\n']) {
+            Some(end) if inside[end..].starts_with('}') => {
+                out.extend([BRACES[0]]);
+                out.push_str(&inside[..end]);
+                out.extend([BRACES[1]]);
+                &inside[end + 1..]
+            }
+            _ => {
+                out.push('{');
+                inside
+            }
+        };
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The text with its braces again.
+pub(super) fn unveil(text: &str) -> String {
+    text.replace(BRACES[0], "{").replace(BRACES[1], "}")
+}
+
 /// The text with its variables filled in, and which they were. `$$` is a dollar sign; a value is not looked into again.
 pub(super) fn fill(text: &str, surroundings: &dyn Surroundings) -> Result<(String, Vec<Filled>), Trouble> {
     let (mut out, mut filled) = (String::with_capacity(text.len()), Vec::new());
@@ -64,6 +96,7 @@ fn variable(inside: &str, at: usize, surroundings: &dyn Surroundings) -> Result<
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 mod tests {
     use super::*;
 
@@ -95,6 +128,15 @@ mod tests {
         assert_eq!(fill("ä${NO}", &Env).map(drop).unwrap_err().at, 1);
         assert!(filled("${PORT").is_err() && filled("${}").is_err() && filled("${1A}").is_err());
         assert!(filled("${PORT:?message}").is_err());
+    }
+
+    #[test]
+    fn a_veil_keeps_places_and_comes_off() {
+        for text in ["{ a: ${PORT}, b: x${A:-b}${C} }", "${", "$$${A}", "${A\n}", "ä${Ä}", ""] {
+            assert_eq!(veil(text).chars().count(), text.chars().count());
+            assert_eq!(unveil(&veil(text)), text);
+        }
+        assert!(!veil("${A} ${B:-c}").contains(['{', '}']));
     }
 
     #[test]

@@ -72,10 +72,11 @@ impl<S, O: Observe> After<S, O> {
         Self { shared, moment, judged_ns, judgement, details }
     }
 
-    fn record(&self, status: u16) {
+    /// A refusal is answered when it is judged; only an inner answer takes time of its own.
+    fn record(&self, status: u16, answered_ns: u64) {
         let mut record = Record::new(self.moment.unix_us, status, self.judgement.as_ref());
         record.judged_ns = self.judged_ns;
-        record.answered_ns = self.moment.elapsed_ns();
+        record.answered_ns = answered_ns;
         record.details = self.details.as_deref();
         self.shared.observer.observe(&record);
     }
@@ -113,7 +114,7 @@ where
             let next = match this.step.as_mut().project() {
                 StepProjection::Refused { answer } => {
                     let answer = answer.take().expect("a future is not polled after its end");
-                    this.after.record(answer.status().as_u16());
+                    this.after.record(answer.status().as_u16(), this.after.judged_ns);
                     return Poll::Ready(Ok(answer.map(Body::ours)));
                 }
                 StepProjection::Passed { inner } => {
@@ -121,7 +122,7 @@ where
                     if let Some(judgement) = &this.after.judgement {
                         answer::say(judgement, answer.headers_mut());
                     }
-                    this.after.record(answer.status().as_u16());
+                    this.after.record(answer.status().as_u16(), this.after.moment.elapsed_ns());
                     return Poll::Ready(Ok(answer.map(Body::inner)));
                 }
                 StepProjection::Pending { pending } => {

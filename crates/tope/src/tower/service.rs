@@ -98,10 +98,10 @@ where
         let facts = read.facts(&request);
         let answer = shared.limiter.judge(Arc::clone(&policy), &facts, moment.unix_us);
         let details = shared.observer.wants_details().then(|| Box::new(read.details(&request)));
-        let caller = read.caller(&policy, peer_text);
 
         match answer {
             Answer::Ready(Ok(judgement)) if judgement.allowed() => {
+                let caller = read.caller(&policy, peer_text);
                 request.extensions_mut().insert(caller);
                 Answering::passed(self.inner.call(request), After::new(shared, moment, Some(judgement), details))
             }
@@ -114,6 +114,7 @@ where
                 Answering::refused(answer, After::new(shared, moment, None, details))
             }
             Answer::Pending(judging) => {
+                let caller = read.caller(&policy, peer_text);
                 request.extensions_mut().insert(caller);
                 // The inner service that was found ready is the one to call; its clone waits in its place.
                 let clone = self.inner.clone();

@@ -1,25 +1,26 @@
 //! What every store must do. A store passes this file unchanged, or it is no store of ours.
 
+#![allow(dead_code, unused_macros, unused_imports, reason = "each test takes what it needs of the suite")]
+
 #[path = "../../../tope-core/tests/oracle/mod.rs"]
-#[allow(dead_code, unreachable_pub)]
-pub mod oracle;
+mod oracle;
 
 use std::sync::Arc;
 
-use tope::core::{Algorithm, Quota, Rate};
+use tope::core::{Quota, Rate};
 use tope::store::{Answer, Answered, Charged, Store};
 use tope::{Budget, Charge};
 
 use oracle::{Case, RequestCase, Said, Shape, lines, quota};
 
 /// A moment in 2026.
-pub const NOW: u64 = 1_790_000_000_000_000;
+pub(crate) const NOW: u64 = 1_790_000_000_000_000;
 
-pub fn budget(name: &str, quota: Quota) -> Budget {
-    Budget { name: name.to_owned(), quota, edges: Arc::new([]), shadow: false, mark: Default::default() }
+pub(crate) fn budget(name: &str, quota: Quota) -> Budget {
+    Budget::new(name.to_owned(), quota, Arc::new([]))
 }
 
-pub fn rate(name: &str, text: &str) -> Budget {
+pub(crate) fn rate(name: &str, text: &str) -> Budget {
     match text.parse().expect("a rate") {
         Rate::Quota(quota) => budget(name, quota),
         other => panic!("{other} is no quota"),
@@ -30,13 +31,13 @@ fn shaped(name: &str, shape: &Shape) -> Budget {
     Budget { edges: shape.edges_us.clone().into(), ..budget(name, shape.quota()) }
 }
 
-pub fn adopt<const N: usize>(store: &impl Store, mut budgets: [Budget; N]) -> [Budget; N] {
+pub(crate) fn adopt<const N: usize>(store: &impl Store, mut budgets: [Budget; N]) -> [Budget; N] {
     store.adopt(&mut budgets).expect("the store has room for these budgets");
     budgets
 }
 
 /// Charges, waiting for a store that answers later.
-pub fn charge(store: &impl Store, charges: &[Charge<'_>], now_us: u64) -> Charged {
+pub(crate) fn charge(store: &impl Store, charges: &[Charge<'_>], now_us: u64) -> Charged {
     let mut charged = Charged::default();
     match store.charge(charges, now_us, &mut charged) {
         Answer::Ready(done) => done.map(|()| charged),
@@ -45,7 +46,7 @@ pub fn charge(store: &impl Store, charges: &[Charge<'_>], now_us: u64) -> Charge
     .expect("the store is well")
 }
 
-pub fn settle(store: &impl Store, charge: &Charge<'_>, taken_us: u64, now_us: u64, delta: i64) {
+pub(crate) fn settle(store: &impl Store, charge: &Charge<'_>, taken_us: u64, now_us: u64, delta: i64) {
     match store.settle(charge, taken_us, now_us, delta) {
         Answer::Ready(done) => done,
         Answer::Pending(settling) => block_on(settling),
@@ -57,12 +58,12 @@ fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-pub fn on<'a>(budget: &'a Budget, key: &'a [u8], cost: u32) -> Charge<'a> {
+pub(crate) fn on<'a>(budget: &'a Budget, key: &'a [u8], cost: u32) -> Charge<'a> {
     Charge { budget, key, group: key, cost }
 }
 
 /// One charge of one budget.
-pub fn one(store: &impl Store, budget: &Budget, key: &[u8], now_us: u64, cost: u32) -> Answered {
+pub(crate) fn one(store: &impl Store, budget: &Budget, key: &[u8], now_us: u64, cost: u32) -> Answered {
     charge(store, &[on(budget, key, cost)], now_us).answers[0]
 }
 
@@ -73,7 +74,7 @@ fn remaining(store: &impl Store, budget: &Budget, key: &[u8], now_us: u64) -> u6
 const ALGORITHMS: [&str; 4] = ["1000/d", "1000/d fixed-window", "1000/d sliding-window", "1000/d sliding-log"];
 
 /// Every vector of one limit, every field; each case has a key of its own.
-pub fn vectors(store: &impl Store) {
+pub(crate) fn vectors(store: &impl Store) {
     for name in ["token-bucket", "fixed-window", "sliding-window", "sliding-log", "calendar", "settle", "requota"] {
         let mut checked = 0;
         for (number, line) in lines(name).iter().enumerate() {
@@ -100,7 +101,7 @@ pub fn vectors(store: &impl Store) {
 }
 
 /// Every vector of several limits on one request.
-pub fn request_vectors(store: &impl Store) {
+pub(crate) fn request_vectors(store: &impl Store) {
     for (number, line) in lines("request").iter().enumerate() {
         let case: RequestCase = serde_json::from_str(line).expect("a case");
         let key = format!("request:{number}");
@@ -117,7 +118,7 @@ pub fn request_vectors(store: &impl Store) {
 }
 
 /// A refused request costs nobody's budget, in whatever order its limits stand.
-pub fn a_refusal_costs_nothing(store: &impl Store) {
+pub(crate) fn a_refusal_costs_nothing(store: &impl Store) {
     for (i, text) in ALGORITHMS.into_iter().enumerate() {
         let names = [format!("wide{i}"), format!("none-left{i}")];
         let [wide, spent] = adopt(store, [rate(&names[0], text), rate(&names[1], "2/d")]);
@@ -133,7 +134,7 @@ pub fn a_refusal_costs_nothing(store: &impl Store) {
 }
 
 /// A shadow budget that refuses stops nobody and is not charged; one that has room is.
-pub fn shadows_count_and_stop_nobody(store: &impl Store) {
+pub(crate) fn shadows_count_and_stop_nobody(store: &impl Store) {
     let shadow = |budget: Budget| Budget { shadow: true, ..budget };
     let [real, tight, roomy] =
         adopt(store, [rate("real", "10/d"), shadow(rate("tight", "1/d")), shadow(rate("roomy", "9/d"))]);
@@ -149,7 +150,7 @@ pub fn shadows_count_and_stop_nobody(store: &impl Store) {
 }
 
 /// No two different keys and no two different names share a bucket.
-pub fn keys_and_names_are_apart(store: &impl Store) {
+pub(crate) fn keys_and_names_are_apart(store: &impl Store) {
     let [a, b] = adopt(store, [rate("a", "1/d"), rate("b", "1/d")]);
     let long = vec![b'x'; 65_536];
     let keys: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"}", b"{}", b"a", b"a:b", &long];
@@ -167,7 +168,7 @@ pub fn keys_and_names_are_apart(store: &impl Store) {
 }
 
 /// A charge older than its bucket is judged at the bucket's time and never moves it back.
-pub fn time_never_runs_backwards(store: &impl Store) {
+pub(crate) fn time_never_runs_backwards(store: &impl Store) {
     for (i, text) in ALGORITHMS.into_iter().enumerate() {
         let [limit] = adopt(store, [rate(&format!("back{i}"), text)]);
         let before = one(store, &limit, b"k", NOW, 1000);
@@ -178,7 +179,7 @@ pub fn time_never_runs_backwards(store: &impl Store) {
 }
 
 /// What can never pass says so, and a peek takes nothing.
-pub fn peeks_and_nevers(store: &impl Store) {
+pub(crate) fn peeks_and_nevers(store: &impl Store) {
     let [limit, none] = adopt(store, [rate("some", "5/min"), rate("nothing", "none")]);
     assert_eq!(one(store, &limit, b"k", NOW, 6).decision.retry_us(), None);
     assert_eq!(one(store, &none, b"k", NOW, 1).decision.retry_us(), None);
@@ -187,7 +188,7 @@ pub fn peeks_and_nevers(store: &impl Store) {
 }
 
 /// Another plan of the same limit is the same bucket: units used are kept.
-pub fn a_change_of_plan_keeps_the_units_used(store: &impl Store) {
+pub(crate) fn a_change_of_plan_keeps_the_units_used(store: &impl Store) {
     for algorithm in ["", " fixed-window", " sliding-window", " sliding-log"] {
         let name = format!("plan{algorithm}");
         let [free, pro] =
@@ -199,7 +200,7 @@ pub fn a_change_of_plan_keeps_the_units_used(store: &impl Store) {
 }
 
 /// Many threads, two limits: exactly the smaller is admitted, and the larger has paid for no more than that.
-pub fn all_or_nothing_under_contention<S: Store>(store: &Arc<S>) {
+pub(crate) fn all_or_nothing_under_contention<S: Store>(store: &Arc<S>) {
     for (i, text) in ALGORITHMS.into_iter().enumerate() {
         let names = [format!("thousand{i}"), format!("seven-hundred{i}")];
         let small = text.replace("1000", "700");
@@ -220,11 +221,7 @@ pub fn all_or_nothing_under_contention<S: Store>(store: &Arc<S>) {
     }
 }
 
-/// The quota of an algorithm's name, for tests of one store alone.
-pub fn of(algorithm: Algorithm, amount: u64, period_us: u64) -> Quota {
-    Quota::new(algorithm, amount, period_us, None).expect("a quota")
-}
-
+#[cfg(not(shuttle))]
 /// The suite for a store that `$make` makes, each test with a fresh one.
 macro_rules! suite {
     ($make:expr) => {
@@ -244,4 +241,5 @@ macro_rules! suite {
         })*
     };
 }
+#[cfg(not(shuttle))]
 pub(crate) use suite;

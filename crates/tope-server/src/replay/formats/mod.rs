@@ -6,7 +6,7 @@
 //! | [`access_log`] | the gateway's own access log |
 //! | [`combined`] | the common and combined formats of Apache and nginx |
 //! | [`time`] | text to Unix microseconds, never through a float |
-//! | [`text`] | strings and headers of a JSON line, borrowed where they can be |
+//! | `text` | strings and headers of a JSON line, borrowed where they can be |
 
 pub mod access_log;
 pub mod combined;

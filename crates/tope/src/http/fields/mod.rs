@@ -56,7 +56,7 @@ pub fn write(headers: &mut HeaderMap, verdict: &Verdict<'_>, dialects: &[Dialect
             Dialect::Triple if upstream::is_tighter(headers, &TRIPLE[1], remaining) => {}
             Dialect::Triple => {
                 for (name, number) in TRIPLE.iter().zip(triple::of(leading)) {
-                    put(headers, name, line.value(|out| text::write_digits(out, number)));
+                    put(headers, name, line.number(number));
                 }
             }
             Dialect::Draft => {
@@ -68,7 +68,7 @@ pub fn write(headers: &mut HeaderMap, verdict: &Verdict<'_>, dialects: &[Dialect
             Dialect::XRateLimit if upstream::is_tighter(headers, &X_RATELIMIT[1], remaining) => {}
             Dialect::XRateLimit => {
                 for (name, number) in X_RATELIMIT.iter().zip(x_ratelimit::of(leading, now_us)) {
-                    put(headers, name, line.value(|out| text::write_digits(out, number)));
+                    put(headers, name, line.number(number));
                 }
                 put(headers, &X_RATELIMIT[4], line.value(|out| out.write_str(leading.name)));
             }
@@ -94,9 +94,44 @@ fn put(headers: &mut HeaderMap, name: &HeaderName, value: Option<HeaderValue>) {
 /// five slices of one shared piece of memory: 139 against 177 ns with the map.
 struct Line(String);
 
+/// Numbers below this have their digits in [`DIGITS`].
+const SMALL: usize = 1_000;
+
+/// `000` to `999`.
+#[expect(clippy::cast_possible_truncation, reason = "a digit is below ten")]
+static DIGITS: [[u8; 3]; SMALL] = {
+    let mut digits = [[0; 3]; SMALL];
+    let mut number = 0;
+    while number < SMALL {
+        digits[number] = [b'0' + (number / 100) as u8, b'0' + (number / 10 % 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    digits
+};
+
+/// The digits of a small number.
+fn digits(small: usize) -> &'static str {
+    let zeros = if small >= 100 {
+        0
+    } else if small >= 10 {
+        1
+    } else {
+        2
+    };
+    std::str::from_utf8(&DIGITS[small][zeros..]).expect("digits are ASCII")
+}
+
 impl Line {
     /// Three limits fit into each field.
     const USUAL_BYTES: usize = 256;
+
+    /// A number. Those below a thousand, which most are, need no memory of their own.
+    fn number(&mut self, number: u64) -> Option<HeaderValue> {
+        match usize::try_from(number) {
+            Ok(small) if small < SMALL => Some(HeaderValue::from_static(digits(small))),
+            _ => self.value(|out| text::write_digits(out, number)),
+        }
+    }
 
     /// A value; `None` when it holds what no value can, which a name in a policy never does.
     fn value(&mut self, write: impl FnOnce(&mut String) -> fmt::Result) -> Option<HeaderValue> {

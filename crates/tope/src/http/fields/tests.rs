@@ -15,7 +15,7 @@ pub(crate) fn after(quota: &Quota, used: u32) -> Decision {
 }
 
 pub(crate) fn entry<'a>(name: &'a str, quota: &'a Quota, used: u32) -> Entry<'a> {
-    Entry { name, quota, decision: after(quota, used), enforced: true }
+    Entry { name, quota, decision: after(quota, used), enforced: true, policy_item: "" }
 }
 
 pub(crate) fn quota(amount: u64, period_s: u64) -> Quota {
@@ -216,6 +216,7 @@ proptest! {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stdout, reason = "it is read by a person")]
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
 fn how_long_three_limits_take() {
     let (api, ceiling, day) = (quota(600, 60), quota(5000, 1), quota(10_000, 86_400));
     let entries = [entry("api", &api, 18), entry("ceiling", &ceiling, 9), entry("day", &day, 4_000)];

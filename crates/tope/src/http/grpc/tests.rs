@@ -161,7 +161,7 @@ fn a_wait_is_pushed_back_up_to_thirty_seconds() {
     for (amount, period_s, expected) in rows {
         let quota = quota(amount, period_s);
         let decision = after(&quota, u32::try_from(amount).expect("a cost"));
-        let entries = [Entry { name: "api", quota: &quota, decision, enforced: true }];
+        let entries = [Entry { name: "api", quota: &quota, decision, enforced: true, policy_item: "" }];
         let response = refusal(&Verdict::new(&entries), BOTH, &call("application/grpc"), NOW);
         assert_eq!(field(&response, "grpc-retry-pushback-ms"), Some(expected), "{amount} per {period_s} s");
     }
@@ -170,7 +170,7 @@ fn a_wait_is_pushed_back_up_to_thirty_seconds() {
 #[test]
 fn what_can_never_pass_names_no_wait() {
     let decision: Decision = after(&Quota::NONE, 0);
-    let entries = [Entry { name: "closed", quota: &Quota::NONE, decision, enforced: true }];
+    let entries = [Entry { name: "closed", quota: &Quota::NONE, decision, enforced: true, policy_item: "" }];
     let response = refusal(&Verdict::new(&entries), BOTH, &call("application/grpc-web"), NOW);
     assert_eq!(field(&response, "content-type"), Some("application/grpc-web"));
     assert_eq!(field(&response, "grpc-status"), Some("8"));

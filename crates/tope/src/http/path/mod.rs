@@ -63,6 +63,9 @@ pub struct Path<'a> {
 /// # Errors
 /// [`BadPath`] where two readers could take it for two paths, or where it is none: the answer is 400.
 pub fn normalise(path: &str, rules: Rules) -> Result<Path<'_>, BadPath> {
+    if is_plain(path, rules.ignore_case) {
+        return Ok(Path { forward: Cow::Borrowed(path), matched: Cow::Borrowed(path), other: None });
+    }
     if path == "*" {
         return Ok(Path { forward: Cow::Borrowed(path), matched: Cow::Borrowed(path), other: None });
     }
@@ -80,6 +83,24 @@ pub fn normalise(path: &str, rules: Rules) -> Result<Path<'_>, BadPath> {
         Cow::Owned(forward) => Cow::Owned(matched(forward, rules)?.into_owned()),
     };
     Ok(Path { forward, matched, other })
+}
+
+/// Whether nothing can be done to a path: what nearly all are, so one look must do. Words of unreserved characters
+/// between single slashes, none of which begins with a dot, and no slash at the end but that of the root.
+fn is_plain(path: &str, ignore_case: bool) -> bool {
+    let mut before = b' ';
+    let fits = path.bytes().all(|byte| {
+        let fits = match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => before != b' ',
+            b'A'..=b'Z' => !ignore_case && before != b' ',
+            b'/' => before != b'/',
+            b'.' => before != b'/' && before != b' ',
+            _ => false,
+        };
+        before = byte;
+        fits
+    });
+    fits && (before != b'/' && before != b' ' || path == "/")
 }
 
 /// What limits are matched against, of a path without dot segments and doubled slashes.

@@ -250,6 +250,7 @@ proptest! {
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stdout, reason = "it is read by a person")]
+#[expect(clippy::disallowed_methods, reason = "a measurement")]
 fn how_long_a_path_takes() {
     for sent in ["/api/v1/users/12345/orders", "/api/./x/..//%6Cogin;v=1/", "/a%2Fb"] {
         let mut best = u128::MAX;

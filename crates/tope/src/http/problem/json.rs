@@ -45,16 +45,22 @@ impl Object {
         Bytes::from(self.0)
     }
 
+    /// Names are ours and need no escape.
     fn name(&mut self, name: &str) {
-        self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        self.quote(name);
-        self.0.push(':');
+        self.0.push_str(if self.0.is_empty() { "{\"" } else { ",\"" });
+        self.0.push_str(name);
+        self.0.push_str("\":");
     }
 
     /// Escapes what a string can't hold, and what a page that shows it could take for markup.
     fn quote(&mut self, text: &str) {
         const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
         self.0.push('"');
+        if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\<>&".contains(&byte)) {
+            self.0.push_str(text);
+            self.0.push('"');
+            return;
+        }
         for char in text.chars() {
             match char {
                 '"' | '\\' => self.0.extend(['\\', char]),

@@ -44,13 +44,14 @@ fn test(
     }
     let from = match &entry.from {
         None => None,
-        Some(from) => match from.parse::<IpAddr>() {
-            Ok(address) => Some(address),
-            Err(_) => {
+        Some(from) => {
+            let address = from.parse::<IpAddr>().ok();
+            if address.is_none() {
                 findings.blame(from.place, "this is no address");
                 return None;
             }
-        },
+            address
+        }
     };
     let client = entry.client.as_ref();
     if let Some(client) = client.filter(|client| !known.knows(client) && !known.trusts()) {

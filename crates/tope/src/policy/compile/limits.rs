@@ -1,8 +1,8 @@
 //! The limits of a file.
 
+use super::costs;
 use crate::charge::Budget;
 use crate::http::path::Rules;
-use crate::policy::cost::Costs;
 use crate::policy::error::At;
 use crate::policy::file::{File, LimitEntry, Many, MissingWord, ModeWord, Rates};
 use crate::policy::findings::Findings;
@@ -44,19 +44,19 @@ fn limit(
         None => Some(KeyForm::all()),
         Some(by) => key::parse(&by.0, missing, &matching, findings),
     };
-    if let (Some(word), Some(key)) = (&entry.missing, &key) {
-        if !key.parts.iter().any(key::Part::is_chosen) {
-            findings
-                .blame(word.place, "no part of this key can be missing")
-                .hint("`missing` is for header, cookie, query and path");
-        }
+    if let (Some(word), Some(key)) = (&entry.missing, &key)
+        && !key.parts.iter().any(key::Part::is_chosen)
+    {
+        findings
+            .blame(word.place, "no part of this key can be missing")
+            .hint("`missing` is for header, cookie, query and path");
     }
     let mode = match entry.mode.as_ref().map(|word| word.value).unwrap_or_default() {
         ModeWord::Enforce => Mode::Enforce,
         ModeWord::Shadow => Mode::Shadow,
         ModeWord::Disabled => Mode::Disabled,
     };
-    let costs = Costs::parse(entry.cost.as_ref(), rules, findings);
+    let costs = costs::compile(entry.cost.as_ref(), rules, findings);
     let reject = status(entry, findings);
     let Some(rates) = &entry.rate else {
         findings
@@ -74,6 +74,7 @@ fn limit(
         place: name.place,
         matching,
         key: key?,
+        by_place: entry.by.as_ref().and_then(|by| by.0.first()).map_or(name.place, |by| by.place),
         keyed: entry.by.is_some(),
         costs,
         mode,
@@ -97,7 +98,7 @@ fn deny(
         return None;
     }
     let (name, edges) = (asked.name.to_owned(), [].into());
-    let budget = Budget { name, quota: Quota::NONE, edges, shadow: asked.shadow, mark: crate::charge::Mark::default() };
+    let budget = Budget { shadow: asked.shadow, ..Budget::new(name, Quota::NONE, edges) };
     plans.add(budget, rates, findings)
 }
 
@@ -145,7 +146,7 @@ fn match_text(entry: &LimitEntry) -> String {
     let more = [("except", &entry.except), ("host", &entry.host), ("when", &entry.when)];
     for (word, many) in more {
         if let Some(many) = many {
-            text.push_str(&format!("; {word} {}", listed(many)));
+            text.extend(["; ", word, " ", &listed(many)]);
         }
     }
     text

@@ -1,6 +1,7 @@
 //! What was written becomes what is meant, once: a file to a [`Policy`], or to everything that is wrong with it.
 
 mod cases;
+mod costs;
 mod limits;
 mod sections;
 
@@ -76,7 +77,7 @@ fn compile(mut file: File, keys: Option<&Keys>, findings: &mut Findings) -> Opti
     let docs = sections::docs(&file, findings);
     let seed = seed(file.secret.as_ref(), findings)?;
 
-    let edges = edges(file.timezone.as_ref(), findings)?;
+    let edges = edges(file.timezone.as_ref(), findings);
     let mut plans = Plans::new(file.plans.as_ref(), edges, findings);
     let limits = limits::compile(&file, paths, &mut plans, findings);
     let Plans { names, budgets, used, .. } = plans;
@@ -129,18 +130,17 @@ fn blame_many(reach: &reach::Reach, limits: &[super::Limit], findings: &mut Find
     findings.blame(place, message).hint(format!("let fewer of these match the same requests: {}", names.join(", ")));
 }
 
-fn edges(zone: Option<&At<String>>, findings: &mut Findings) -> Option<Edges> {
-    let name = zone.map_or("UTC", |zone| zone.as_str());
-    let edges = Edges::new(name);
-    if let (None, Some(zone)) = (&edges, zone) {
-        let near = Edges::nearest(name);
+fn edges(zone: Option<&At<String>>, findings: &mut Findings) -> Edges {
+    let named = zone.and_then(|zone| Edges::new(zone));
+    if let (None, Some(zone)) = (&named, zone) {
+        let near = Edges::nearest(zone);
         let finding = findings.blame(zone.place, "there is no such time zone");
         match near {
             Some(near) => finding.hint(format!("did you mean `{near}`?")),
             None => finding.hint("zones are named as in Europe/Madrid"),
         };
     }
-    edges
+    named.unwrap_or_else(Edges::utc)
 }
 
 /// The key of the hash of long key parts: the secret's, or this process's own.

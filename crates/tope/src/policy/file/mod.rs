@@ -22,7 +22,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-pub use clients::{Clients, KeyDigest, KeyEntry, Keys};
+pub use clients::{Clients, KeyEntry, Keys};
 pub use limit::{Cost, LimitEntry, MissingWord, ModeWord, Reject};
 pub use rate::{AlgorithmWord, RateObject, Rates, Written};
 pub use record::{Entries, Many};
@@ -31,6 +31,7 @@ pub use schema::schema;
 
 use self::record::{Read, record};
 use self::scalar::words;
+pub use super::clients::KeyDigest;
 use super::document::{Kind, Node};
 use super::error::At;
 use super::findings::Findings;

@@ -113,7 +113,11 @@ fn blame(error: &RateError, text: &str, place: Place, findings: &mut Findings) {
         }
         RateErrorKind::NoRate if parse_amount(text).is_some() => "say in what time, as in `60/min`".to_owned(),
         RateErrorKind::NoRate if word == "plan" => "write `plan.COLUMN`".to_owned(),
-        RateErrorKind::NoRate => near(word, &["unlimited", "none"]).unwrap_or_else(|| error.hint().to_owned()),
+        RateErrorKind::NoRate => near(word, &["unlimited", "none"])
+            .unwrap_or_else(|| "write AMOUNT/PERIOD, `plan.COLUMN`, `unlimited` or `none`".to_owned()),
+        RateErrorKind::Unit => {
+            unit(word).map_or_else(|| error.hint().to_owned(), |unit| format!("did you mean `{unit}`?"))
+        }
         RateErrorKind::Tail => {
             let tails = ["burst", "token-bucket", "fixed-window", "sliding-window", "sliding-log"];
             near(word, &tails).unwrap_or_else(|| error.hint().to_owned())
@@ -123,6 +127,22 @@ fn blame(error: &RateError, text: &str, place: Place, findings: &mut Findings) {
     // The bounds cite numbers, which may be a variable's in another spelling.
     let message = if findings.is_filled(place) { "this variable holds no rate".to_owned() } else { error.to_string() };
     findings.blame(place, message).hint(hint);
+}
+
+/// The unit that a longer word means.
+fn unit(word: &str) -> Option<String> {
+    let (number, name) = word.split_at(word.find(|c: char| !c.is_ascii_digit())?);
+    let short = match name.to_ascii_lowercase().trim_end_matches('s') {
+        "second" => "s",
+        "minute" | "mins" => "min",
+        "hour" | "hr" => "h",
+        "days" if number.is_empty() => "day",
+        "day" => "d",
+        "week" => "w",
+        "month" if number.is_empty() => "month",
+        _ => return None,
+    };
+    Some(format!("{number}{short}"))
 }
 
 fn near(word: &str, options: &[&str]) -> Option<String> {

@@ -53,13 +53,15 @@ pub(super) const REST: usize = usize::MAX;
 
 /// The entries of a mapping.
 pub(super) fn map<'n>(node: &'n Node, what: &str, findings: &mut Findings) -> Option<&'n [(Key, Node)]> {
-    match &node.kind {
-        Kind::Map(entries) => Some(entries),
-        _ => {
-            findings.blame(node.place, format!("{what} is a mapping, `name: value`, and this is {}", described(node)));
-            None
-        }
+    if let Kind::Map(entries) = &node.kind {
+        return Some(entries);
     }
+    let finding =
+        findings.blame(node.place, format!("{what} is a mapping, `name: value`, and here stands {}", described(node)));
+    if what == "a limit" {
+        finding.hint("write { match: /path, by: ip, rate: 5/min }");
+    }
+    None
 }
 
 /// The value of a field; a field with nothing after its colon is refused.
@@ -89,6 +91,9 @@ pub(super) fn unknown(
     }
     let finding = findings.blame(key.place, format!("{what} has no field `{}`", key.text));
     match near {
+        _ if what == "a limit" && ["burst", "algorithm", "amount", "per", "period"].contains(&key.text.as_str()) => {
+            finding.hint("it is part of the rate: `rate: 60/min burst 10 token-bucket`")
+        }
         Some(near) => finding.did_you_mean(Some(near)),
         None if key.plain && traps::is_truth(&key.text) => {
             finding.hint(format!("`{}` without quotes is a truth value to many readers of YAML", key.text))
@@ -164,7 +169,7 @@ impl<T> Entries<T> {
 impl<T: Read> Read for Entries<T> {
     fn read(node: &Node, findings: &mut Findings) -> Option<Self> {
         let mut entries = Vec::new();
-        for (key, value) in map(node, "this", findings)? {
+        for (key, value) in map(node, "this section", findings)? {
             if let Some(value) = field(key, value, findings) {
                 entries.push((At::new(key.text.clone(), key.place), value));
             }
@@ -175,13 +180,11 @@ impl<T: Read> Read for Entries<T> {
 
 /// The text of a single value.
 pub(super) fn scalar<'n>(node: &'n Node, what: &str, findings: &mut Findings) -> Option<&'n str> {
-    match &node.kind {
-        Kind::Scalar(scalar) => Some(&scalar.text),
-        _ => {
-            findings.blame(node.place, format!("{what} is expected here, and this is {}", described(node)));
-            None
-        }
+    if let Kind::Scalar(scalar) = &node.kind {
+        return Some(&scalar.text);
     }
+    findings.blame(node.place, format!("{what} is expected here, and this is {}", described(node)));
+    None
 }
 
 /// The place of a byte of a scalar's text, where it stands as written.

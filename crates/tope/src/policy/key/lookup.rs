@@ -61,6 +61,7 @@ impl Iterator for Decoded<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 mod tests {
     use super::*;
 

@@ -1,9 +1,10 @@
 //! What names a bucket: `by:`, and the bytes it makes of a request.
 //!
-//! A key is a row of parts, each `tag, length, bytes`, so that no two different rows give the same bytes. A part longer
+//! A key is a row of parts, each a tag and a text that says its own length, so that no two different rows give the same bytes. A part longer
 //! than [`LONGEST`] is told by its length and a keyed hash of 128 bits, which keeps keys short whatever a caller sends.
 
 mod lookup;
+#[cfg(feature = "yaml")]
 mod parse;
 
 use std::hash::Hasher;
@@ -14,10 +15,12 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 use smallvec::SmallVec;
 
 pub(super) use lookup::{cookie, header, parameter};
+#[cfg(feature = "yaml")]
 pub(super) use parse::parse;
 
 use super::matching::{Matching, Met};
 use crate::facts::Facts;
+use crate::http::client_addr::{Rules, block};
 
 /// A part of more bytes is hashed.
 const LONGEST: usize = 64;
@@ -89,9 +92,8 @@ pub(super) enum Made {
 /// The tags of parts, each a byte of a key. A value never changes its meaning: keys outlive a restart.
 mod tag {
     pub(super) const ALL: u8 = 1;
-    pub(super) const V4: u8 = 2;
-    pub(super) const V6: u8 = 3;
-    pub(super) const NO_ADDRESS: u8 = 4;
+    pub(super) const ADDRESS: u8 = 2;
+    pub(super) const NO_ADDRESS: u8 = 3;
     pub(super) const CLIENT: u8 = 5;
     pub(super) const PLAN: u8 = 6;
     pub(super) const ROUTE: u8 = 7;
@@ -107,7 +109,7 @@ mod tag {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around<'a> {
     pub(super) plans: &'a [String],
-    pub(super) ipv6_prefix: u8,
+    pub(super) address: &'a Rules,
     pub(super) seed: &'a Seed,
 }
 
@@ -144,7 +146,7 @@ impl KeyForm {
         for part in &self.parts {
             if !write_part(part, facts, matching, met, around, bytes) {
                 match self.missing {
-                    Missing::Ip => write_address(facts.address, around.ipv6_prefix, bytes),
+                    Missing::Ip => write_address(facts.address, around.address, bytes),
                     Missing::Deny => return Made::Deny,
                     Missing::Skip => return Made::Skip,
                 }
@@ -165,10 +167,10 @@ fn write_part(
 ) -> bool {
     match part {
         Part::All => bytes.extend_from_slice(&[tag::ALL, 0]),
-        Part::Ip => write_address(facts.address, around.ipv6_prefix, bytes),
+        Part::Ip => write_address(facts.address, around.address, bytes),
         Part::Client => match facts.client.name {
             Some(name) => write_text(tag::CLIENT, name.as_bytes(), around.seed, bytes),
-            None => write_address(facts.address, around.ipv6_prefix, bytes),
+            None => write_address(facts.address, around.address, bytes),
         },
         Part::Plan => {
             let name = around.plans.get(usize::from(facts.client.plan)).map_or("", String::as_str);
@@ -234,35 +236,17 @@ fn end(from: usize, seed: &Seed, bytes: &mut Bytes) {
     bytes.extend_from_slice(&hash);
 }
 
-/// Writes the block of addresses that is one caller: an IPv4 address, or an IPv6 prefix.
-pub(super) fn write_address(address: Option<IpAddr>, ipv6_prefix: u8, bytes: &mut Bytes) {
-    match address.map(canonical) {
-        None => bytes.extend_from_slice(&[tag::NO_ADDRESS, 0]),
-        Some(IpAddr::V4(address)) => {
-            bytes.extend_from_slice(&[tag::V4, 4]);
-            bytes.extend_from_slice(&address.octets());
+/// Writes the block of addresses that is one caller. Its first two bytes say how many follow.
+pub(super) fn write_address(address: Option<IpAddr>, rules: &Rules, bytes: &mut Bytes) {
+    match address {
+        None => bytes.push(tag::NO_ADDRESS),
+        Some(address) => {
+            bytes.push(tag::ADDRESS);
+            bytes.extend_from_slice(block(address, rules).as_bytes());
         }
-        Some(IpAddr::V6(address)) => {
-            let prefix = ipv6_prefix.min(128);
-            let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-            bytes.extend_from_slice(&[tag::V6, prefix]);
-            bytes.extend_from_slice(&(address.to_bits() & mask).to_be_bytes());
-        }
-    }
-}
-
-/// IPv4 in the clothes of IPv6 is IPv4: `::ffff:192.0.2.1`, and 64:ff9b::/96 of NAT64 (RFC 6052), where all clients
-/// would else be one block.
-pub(super) fn canonical(address: IpAddr) -> IpAddr {
-    const NAT64: u128 = 0x0064_ff9b << 96;
-    match address.to_canonical() {
-        IpAddr::V6(v6) if v6.to_bits() >> 32 == NAT64 >> 32 => {
-            let low = u32::try_from(v6.to_bits() & u128::from(u32::MAX)).expect("32 bits are left");
-            IpAddr::V4(low.into())
-        }
-        other => other,
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 mod tests;

@@ -53,13 +53,13 @@ fn part(written: &At<String>, matching: &Matching, findings: &mut Findings) -> O
         ("client", None) => Some(Part::Client),
         ("plan", None) => Some(Part::Plan),
         ("route", None) => route(written, matching, findings),
-        ("header", Some(name)) => match name.parse() {
-            Ok(name) => Some(Part::Header(name)),
-            Err(_) => {
+        ("header", Some(name)) => {
+            let read = name.parse().ok();
+            if read.is_none() {
                 findings.blame(written.place, format!("`{name}` is no name of a header"));
-                None
             }
-        },
+            read.map(Part::Header)
+        }
         ("cookie", Some(name)) => Some(Part::Cookie(name.into())),
         ("query", Some(name)) => Some(Part::Query(name.into())),
         ("path", Some(name)) => path(name, written, matching, findings),

@@ -23,7 +23,7 @@ fn facts<'a>(headers: &'a HeaderMap, address: Option<IpAddr>, client: Client<'a>
 
 fn key(form: &KeyForm, facts: &Facts<'_>) -> (Made, Vec<u8>) {
     let mut bytes = Bytes::new();
-    let around = Around { plans: &[], ipv6_prefix: 64, seed: &SEED };
+    let around = Around { plans: &[], address: &Rules { trust: Vec::new(), ipv6_prefix: 64 }, seed: &SEED };
     let made = form.write(facts, &Matching::default(), Met { route: 0, path: facts.path }, around, &mut bytes);
     (made, bytes.to_vec())
 }
@@ -58,10 +58,38 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
+/// Bytes among which are tags, lengths and NUL.
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![Just(0), Just(1), Just(tag::HEADER), Just(tag::HEADER | tag::HASHED), Just(b'a')];
+    prop_oneof![proptest::collection::vec(byte.clone(), 0..4), proptest::collection::vec(byte, 62..68)]
+}
+
 proptest! {
     #[test]
     fn keys_of_different_facts_differ(a in [value(), value(), value()], b in [value(), value(), value()]) {
         prop_assert_eq!(by_headers(&a) == by_headers(&b), a == b);
+    }
+
+    #[test]
+    fn rows_of_any_bytes_give_different_keys(
+        a in [any_bytes(), any_bytes(), any_bytes()],
+        b in [any_bytes(), any_bytes(), any_bytes()],
+        shift in any_bytes(),
+    ) {
+        let of = |row: &[Vec<u8>; 3]| {
+            let mut bytes = Bytes::new();
+            for text in row {
+                write_text(tag::HEADER, text, &SEED, &mut bytes);
+            }
+            bytes
+        };
+        prop_assert_eq!(of(&a) == of(&b), a == b);
+        // The same bytes, parted elsewhere.
+        let joined = |x: &[u8], y: &[u8]| [x, &[tag::HEADER, 0], y].concat();
+        let (left, right) = (joined(&a[0], &shift), joined(&shift, &a[1]));
+        let one = [a[0].clone(), right, a[2].clone()];
+        let other = [left, a[1].clone(), a[2].clone()];
+        prop_assert_eq!(of(&one) == of(&other), one == other);
     }
 
     #[test]

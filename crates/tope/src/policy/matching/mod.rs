@@ -1,10 +1,14 @@
 //! When a limit applies: patterns of paths and methods, hosts, header conditions.
 
+#[cfg(feature = "yaml")]
+mod parse;
 mod pattern;
 
 use ::http::{HeaderName, HeaderValue};
 
-pub(super) use pattern::{Pattern, Segment, parse};
+#[cfg(feature = "yaml")]
+pub(super) use parse::parse;
+pub(super) use pattern::{Pattern, Segment};
 
 use crate::facts::Facts;
 

@@ -1,8 +1,6 @@
 //! `[METHOD[,METHOD]] PATH`, where `*` is one segment, `:name` a named one, and `**` the rest.
 
-use super::super::error::Place;
-use super::super::findings::{Findings, nearest};
-use crate::http::path::{EncodedSlash, Rules};
+use crate::policy::error::Place;
 
 /// Which requests, by method and path.
 #[derive(Clone, Debug)]
@@ -32,6 +30,17 @@ pub(in crate::policy) enum Segment {
 }
 
 impl Pattern {
+    /// The pattern of these parts.
+    pub(super) fn new(text: &str, place: Place, methods: Vec<Box<str>>, segments: Vec<Segment>, tail: bool) -> Self {
+        let leading = segments.iter().map_while(|segment| match segment {
+            Segment::Literal(text) => Some(&**text),
+            _ => None,
+        });
+        let literal = leading.clone().count();
+        let prefix: String = leading.flat_map(|text| ["/", text]).collect();
+        Self { text: text.into(), place, methods, segments, tail, prefix: prefix.into(), literal }
+    }
+
     /// Whether a request matches. The path is in its normal form.
     pub(in crate::policy) fn matches(&self, method: &str, path: &str, ignore_case: bool) -> bool {
         self.takes(method) && self.walk(path, ignore_case)
@@ -109,160 +118,4 @@ fn next(path: &str) -> Option<(&str, &str)> {
         return None;
     }
     Some(path.split_at(path.find('/').unwrap_or(path.len())))
-}
-
-/// The methods of RFC 9110 and PATCH: what a misspelt one was probably meant to be.
-const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
-
-/// Reads a pattern; what is wrong with it is blamed at its place in the text.
-pub(in crate::policy) fn parse(text: &str, place: Place, rules: Rules, findings: &mut Findings) -> Option<Pattern> {
-    let filled = findings.is_filled(place);
-    let at = |part: &str| {
-        let byte = part.as_ptr() as usize - text.as_ptr() as usize;
-        if filled { place } else { place.plus(text[..byte].chars().count()) }
-    };
-    let (methods, path) = match text.trim().split_once(char::is_whitespace) {
-        Some((methods, path)) => (methods, path.trim_start()),
-        None => ("", text.trim()),
-    };
-    let methods = if methods.is_empty() { Vec::new() } else { read_methods(methods, &at, findings)? };
-    if path == "**" || path == "*" {
-        findings.blame(at(path), "a path begins with `/`").hint("every path is `/**`");
-        return None;
-    }
-    let Some(inside) = path.strip_prefix('/') else {
-        let finding = findings.blame(at(path), "a path begins with `/`");
-        if path.bytes().all(|byte| byte.is_ascii_uppercase()) && !path.is_empty() {
-            finding.hint(format!("after the method comes a path: `{path} /**` is every path"));
-        } else if path.contains("://") {
-            finding.hint("a host is given in `host:`; a pattern is a path alone");
-        } else {
-            finding.hint("write `/path` or `METHOD /path`");
-        }
-        return None;
-    };
-    let inside = inside.strip_suffix('/').unwrap_or(inside);
-    let mut parts: Vec<&str> = if inside.is_empty() { Vec::new() } else { inside.split('/').collect() };
-    let tail = parts.last() == Some(&"**");
-    if tail {
-        parts.pop();
-    }
-    let mut segments = Vec::with_capacity(parts.len());
-    for part in parts {
-        match read_segment(part, rules) {
-            Ok(Segment::Named(name)) if segments.contains(&Segment::Named(name.clone())) => {
-                findings.blame(at(part), format!("`:{name}` stands twice in this path")).hint("give one another name");
-                return None;
-            }
-            Ok(segment) => segments.push(segment),
-            Err((message, hint)) => {
-                findings.blame(at(part), message).hint(hint);
-                return None;
-            }
-        }
-    }
-    let leading = segments.iter().map_while(|segment| match segment {
-        Segment::Literal(text) => Some(&**text),
-        _ => None,
-    });
-    let literal = leading.clone().count();
-    let prefix: String = leading.flat_map(|text| ["/", text]).collect();
-    Some(Pattern { text: text.trim().into(), place, methods, segments, tail, prefix: prefix.into(), literal })
-}
-
-fn read_methods(text: &str, at: &dyn Fn(&str) -> Place, findings: &mut Findings) -> Option<Vec<Box<str>>> {
-    let mut methods: Vec<Box<str>> = Vec::new();
-    for method in text.split(',') {
-        if method.is_empty() {
-            findings.blame(at(text), "a method is missing beside this comma").hint("write GET,POST without spaces");
-            return None;
-        }
-        if !method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-' || byte == b'_') {
-            let upper = method.to_ascii_uppercase();
-            let finding = findings.blame(at(method), format!("`{method}` is no method"));
-            match METHODS.contains(&upper.as_str()) {
-                true => finding.hint(format!("methods are written in capitals: `{upper}`")),
-                false => finding.hint("a pattern is `[METHOD[,METHOD]] PATH`; leave the method out for all methods"),
-            };
-            return None;
-        }
-        if let Some(near) = nearest(method, METHODS).filter(|near| !METHODS.contains(&method) && near.len() > 3) {
-            findings.blame(at(method), format!("`{method}` is no method that is known")).did_you_mean(Some(near));
-            return None;
-        }
-        methods.push(method.into());
-    }
-    Some(methods)
-}
-
-type Blame = (String, &'static str);
-
-fn read_segment(part: &str, rules: Rules) -> Result<Segment, Blame> {
-    let blame = |message: &str, hint| Err((message.to_owned(), hint));
-    match part {
-        "" => return blame("this path has a doubled slash", "paths are matched with doubled slashes made one"),
-        "." | ".." => return blame("this path has a dot segment", "paths are matched with dot segments taken out"),
-        "*" => return Ok(Segment::Any),
-        "**" => return blame("`**` is the rest of a path and stands at its end", "one segment is `*`"),
-        _ => {}
-    }
-    if let Some(name) = part.strip_prefix(':') {
-        let named = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || !name.chars().all(named) {
-            return blame("after `:` comes a name of letters, digits, `_` and `-`", "as in `/users/:id`");
-        }
-        return Ok(Segment::Named(name.into()));
-    }
-    if part.contains('*') {
-        return blame("`*` stands for one whole segment", "match the whole segment by `*`, and the rest by `**`");
-    }
-    if part.contains(['{', '}', '<', '>']) {
-        return blame("a pattern has no braces", "a named segment is written `:id`");
-    }
-    if part.contains(';') {
-        return blame("a pattern has no `;`", "paths are matched without their `;parameters`");
-    }
-    if part.contains(['?', '#']) {
-        return blame("a pattern is a path alone", "a query or fragment is not matched; `by: query X` divides by one");
-    }
-    literal(part, rules).map(|text| Segment::Literal(text.into()))
-}
-
-/// A literal segment in the normal form of paths: escapes of what needs none are undone, the others are in capitals,
-/// and what is not ASCII is escaped.
-fn literal(part: &str, rules: Rules) -> Result<String, Blame> {
-    let mut out = String::with_capacity(part.len());
-    let mut bytes = part.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'%' {
-            let mut digit = || bytes.next().and_then(|byte| char::from(byte).to_digit(16));
-            let (Some(high), Some(low)) = (digit(), digit()) else {
-                return Err(("`%` begins an escape of two hexadecimal digits".to_owned(), "a percent sign is `%25`"));
-            };
-            let code = u8::try_from(high << 4 | low).expect("two digits are below 256");
-            match code {
-                b'/' | b'\\' if rules.encoded_slash == EncodedSlash::Reject => {
-                    let message = "a request with an encoded slash is refused, so this matches nothing";
-                    return Err((message.to_owned(), "set `paths: { encoded_slash: both }` to have it matched"));
-                }
-                _ if code.is_ascii_alphanumeric() || b"-._~".contains(&code) => out.push(char::from(code)),
-                _ => escape(code, &mut out),
-            }
-        } else if byte == b'\\' {
-            return Err(("a pattern has no backslash".to_owned(), "segments are parted by `/`"));
-        } else if byte.is_ascii_graphic() {
-            out.push(char::from(byte));
-        } else {
-            escape(byte, &mut out);
-        }
-    }
-    if out == "." || out == ".." {
-        return Err(("this is a dot segment in escapes".to_owned(), "paths are matched with dot segments taken out"));
-    }
-    Ok(if rules.ignore_case { out.to_ascii_lowercase() } else { out })
-}
-
-fn escape(byte: u8, out: &mut String) {
-    let digit = |nibble: u8| char::from(b"0123456789ABCDEF"[usize::from(nibble)]);
-    out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
 }

@@ -38,8 +38,9 @@ impl<'a> PlaceLog<'a> {
 }
 
 /// The ring of a log's state.
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is the ring")]
 pub(super) fn ring(state: State) -> u32 {
-    (state.units & u64::from(u32::MAX)) as u32
+    state.units as u32
 }
 
 /// Units have 32 bits: a log holds at most twice its capacity, and that is below 2^31.

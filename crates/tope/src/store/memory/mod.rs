@@ -3,6 +3,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | `table` | lines of five places, each line with its lock; 32 bytes a key at rated capacity |
+//! | `known` | the short way of requests whose buckets are all known and at home |
 //! | `pass` | one request: lock its lines in ascending order, judge all, then commit all |
 //! | `room` | what happens when both lines of a newcomer are full |
 //! | `overflow` | where newcomers are counted together when all places hold more debt |
@@ -16,6 +17,7 @@
 //! attacker in debt is forgotten last. What was forgiven is counted in [`Counts`].
 
 mod hash;
+mod known;
 mod log;
 mod overflow;
 mod pass;

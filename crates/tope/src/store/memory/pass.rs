@@ -1,13 +1,13 @@
 //! One request: lock its lines in ascending order, judge all, then commit all. Nothing is taken and rolled back.
 
 use arrayvec::ArrayVec;
-use tope_core::algorithm::{self, sliding_log, token_bucket};
+use tope_core::algorithm::{self, sliding_log};
 use tope_core::{Algorithm, Decision, State};
 
 use super::log::PlaceLog;
 use super::overflow::Overflow;
 use super::sync::{MutexGuard, lock};
-use super::table::{self, Glimpse, LINE, NEVER_USED, Place, Table};
+use super::table::{self, LINE, NEVER_USED, Place, Table};
 use super::{Memory, Ordering, full_at, hash};
 use crate::charge::{Charge, MAX_CHARGES};
 use crate::store::{Answered, Charged};
@@ -52,12 +52,9 @@ impl Memory {
     /// Takes all charges or none.
     pub(super) fn take(&self, charges: &[Charge<'_>], now_us: u64, charged: &mut Charged) {
         charged.answers.clear();
-        if let [charge] = charges
-            && self.take_known(charge, now_us, charged)
-        {
-            return;
+        if !self.take_known(charges, now_us, charged) {
+            self.take_any(charges, now_us, charged);
         }
-        self.take_any(charges, now_us, charged);
     }
 
     /// The way of every request. Kept out of the short way, whose frame would be as large.
@@ -78,67 +75,12 @@ impl Memory {
         }
     }
 
-    /// The short way of a request with one charge whose bucket is at home: nothing to search, nothing to sort.
-    fn take_known(&self, charge: &Charge<'_>, now_us: u64, charged: &mut Charged) -> bool {
-        let budget = charge.budget;
-        if budget.quota.algorithm() == Algorithm::SlidingLog {
-            return false;
-        }
-        let hash = self.bucket(charge);
-        let line = self.table.line(self.table.home(hash));
-        let Some(seen) = line.glimpse(hash) else { return false };
-        if seen.place.number() != budget.mark.number {
-            return false;
-        }
-        // Each arm has its own way to the end: joined, the answers would go through memory twice.
-        match budget.quota.algorithm() {
-            Algorithm::TokenBucket => {
-                let step = token_bucket::step(&budget.quota, seen.place.state(), now_us, charge.cost);
-                self.answer_known(charge, hash, &seen, step, now_us, charged)
-            }
-            _ => {
-                let step = algorithm::step(&budget.quota, &budget.edges, seen.place.state(), now_us, charge.cost);
-                self.answer_known(charge, hash, &seen, step, now_us, charged)
-            }
-        }
-    }
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "the decision stays in registers: 5 ns less, a quarter of a whole check")]
-    fn answer_known(
-        &self,
-        charge: &Charge<'_>,
-        hash: u64,
-        seen: &Glimpse,
-        (decision, next): (Decision, State),
-        now_us: u64,
-        charged: &mut Charged,
-    ) -> bool {
-        let state = seen.place.state();
-        let changed = (next != state).then(|| Place::new(hash, charge.budget.mark.number, next));
-        charged.order = 0;
-        // A refusal writes nothing, so it needs no lock, unless its place among others is asked for.
-        if changed.is_some() || self.order.is_some() {
-            let line = self.table.line(self.table.home(hash));
-            let Some(order) = line.replace(seen, changed, || self.place_in_order()) else { return false };
-            charged.order = order;
-        }
-        charged.allowed = decision.allowed() || charge.budget.shadow;
-        charged.answers.push(Answered { decision, at_us: now_us.max(state.time_us) });
-        true
-    }
-
-    /// Neighbouring charges often have one key: it is hashed once.
+    /// The hashes of all buckets.
     fn hashes(&self, charges: &[Charge<'_>]) -> ArrayVec<u64, MAX_CHARGES> {
+        let mut last = None;
         let mut hashes = ArrayVec::new();
-        let mut last: Option<(&[u8], u64)> = None;
         for charge in charges {
-            let key = match last {
-                Some((key, hash)) if key == charge.key => hash,
-                _ => self.seed.key(charge.key),
-            };
-            last = Some((charge.key, key));
-            hashes.push(hash::bucket(key, charge.budget.mark.label));
+            hashes.push(hash::bucket(self.key_hash(charge.key, &mut last), charge.budget.mark.label));
         }
         hashes
     }
@@ -234,22 +176,12 @@ impl Memory {
         match weakest {
             Some((free_at, line, at)) if free_at <= now_us => fresh(line, at),
             _ if reach != Reach::Last => Err(Again::Full(hash)),
-            Some((free_at, line, at)) if free_at < self.newcomer_full_at(charge, now_us) => fresh(line, at),
+            Some((free_at, line, at)) if free_at < newcomer_full_at(charge, now_us) => fresh(line, at),
             _ => {
                 self.overflowed.fetch_add(1, Ordering::Relaxed);
                 Ok((Seat::Shared { group: self.seed.key(charge.group) }, Place::default()))
             }
         }
-    }
-
-    /// When a newcomer would be full again after this charge.
-    fn newcomer_full_at(&self, charge: &Charge<'_>, now_us: u64) -> u64 {
-        let budget = charge.budget;
-        if budget.quota.algorithm() == Algorithm::SlidingLog {
-            return now_us.saturating_add(budget.quota.period_us());
-        }
-        let (_, next) = algorithm::step(&budget.quota, &budget.edges, State::FULL, now_us, charge.cost);
-        algorithm::full_at(&budget.quota, &budget.edges, next)
     }
 
     /// Judges a charge and says what its state becomes; a log's is written by `commit`.
@@ -343,6 +275,16 @@ impl Memory {
         };
         held.lines[line].put(at, Place::new(hash, budget.mark.number, state));
     }
+}
+
+/// When a newcomer would be full again after this charge.
+fn newcomer_full_at(charge: &Charge<'_>, now_us: u64) -> u64 {
+    let budget = charge.budget;
+    if budget.quota.algorithm() == Algorithm::SlidingLog {
+        return now_us.saturating_add(budget.quota.period_us());
+    }
+    let (_, next) = algorithm::step(&budget.quota, &budget.edges, State::FULL, now_us, charge.cost);
+    algorithm::full_at(&budget.quota, &budget.edges, next)
 }
 
 /// The lines of a request, locked in ascending order.

@@ -97,15 +97,12 @@ impl Quotas {
         // From here on nothing fails.
         let mut moved = Vec::with_capacity(fresh.len());
         for row in fresh {
-            match free.pop() {
-                Some(number) => {
-                    numbered.rows[number] = row;
-                    moved.push(number);
-                }
-                None => {
-                    numbered.rows.push(row);
-                    moved.push(numbered.rows.len() - 1);
-                }
+            if let Some(number) = free.pop() {
+                numbered.rows[number] = row;
+                moved.push(number);
+            } else {
+                numbered.rows.push(row);
+                moved.push(numbered.rows.len() - 1);
             }
         }
         numbered.adoptions = adoption;

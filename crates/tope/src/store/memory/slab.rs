@@ -231,7 +231,7 @@ mod tests {
                         model.clear();
                     }
                 }
-                let seen: Vec<(u64, u32)> = slab.iter(*ring).map(|a| (a.at_us, a.units as u32)).collect();
+                let seen: Vec<(u64, u32)> = slab.iter(*ring).map(|a| (a.at_us, u32::try_from(a.units).unwrap())).collect();
                 prop_assert_eq!(&seen, &*model);
                 prop_assert_eq!(slab.sum(*ring), model.iter().map(|(_, n)| n).sum::<u32>());
             }

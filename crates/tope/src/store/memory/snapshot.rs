@@ -87,7 +87,9 @@ impl Memory {
                 if known.quota.algorithm() == Algorithm::SlidingLog {
                     let admissions = self.admissions(place.hash, state);
                     put(&mut bytes, &[admissions.len() as u64]);
-                    admissions.iter().for_each(|a| put(&mut bytes, &[a.at_us, a.units]));
+                    for admission in admissions {
+                        put(&mut bytes, &[admission.at_us, admission.units]);
+                    }
                 }
             }
         }
@@ -134,13 +136,17 @@ impl Memory {
     fn rebuild_log(&self, hash: u64, admissions: Vec<Admission>) -> State {
         let mut slab = self.slab(hash);
         let mut log = PlaceLog::new(State::FULL, slab.as_deref_mut());
-        admissions.into_iter().for_each(|admission| log.push(admission));
+        for admission in admissions {
+            log.push(admission);
+        }
         log.state()
     }
 }
 
 fn put(bytes: &mut Vec<u8>, words: &[u64]) {
-    words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+    for word in words {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
 }
 
 /// Against accidents, not against forgery: whoever can write the file can write the seed too.

@@ -44,7 +44,7 @@ impl Place {
     }
 
     pub(super) fn number(&self) -> u16 {
-        (self.stamp & (NUMBERS as u64 - 1)) as u16
+        u16::try_from(self.stamp & (NUMBERS as u64 - 1)).expect("eleven bits")
     }
 
     /// Whether there is a bucket in it, live or full again.
@@ -75,8 +75,8 @@ pub(super) struct Held<'a> {
 /// One place as it was at one version of its line.
 pub(super) struct Glimpse {
     pub(super) place: Place,
-    at: usize,
-    version: u64,
+    pub(super) at: usize,
+    pub(super) version: u64,
 }
 
 impl Line {
@@ -85,7 +85,7 @@ impl Line {
     pub(super) fn lock(&self) -> Held<'_> {
         for tries in 0_u32.. {
             let version = self.version.load(Ordering::Relaxed);
-            if version % 2 == 0
+            if version.is_multiple_of(2)
                 && let Some(held) = self.lock_at(version)
             {
                 return held;
@@ -97,11 +97,11 @@ impl Line {
 
     /// The right to write, if nothing was written since `version`.
     #[inline]
-    fn lock_at(&self, version: u64) -> Option<Held<'_>> {
-        let taken = self.version.compare_exchange(version, version + 1, Ordering::Acquire, Ordering::Relaxed);
+    pub(super) fn lock_at(&self, version: u64) -> Option<Held<'_>> {
+        self.version.compare_exchange(version, version + 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
         // What is written from here on is not seen before the odd version is.
         fence(Ordering::Release);
-        taken.is_ok().then_some(Held { line: self, version })
+        Some(Held { line: self, version })
     }
 
     /// A bucket, read without a lock. `None` when it is not here, or somebody is writing.
@@ -111,7 +111,7 @@ impl Line {
         let at = (0..LINE).find(|at| self.words[*at][0].load(Ordering::Relaxed) == hash)?;
         let place = self.read(at);
         fence(Ordering::Acquire);
-        let whole = version % 2 == 0 && self.version.load(Ordering::Relaxed) == version;
+        let whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
         whole.then_some(Glimpse { place, at, version })
     }
 

@@ -38,9 +38,10 @@ bench: need
 	cargo build --release -p tope-server
 	TOPE_BIN=target/release/tope python3 crates/tope-server/benches/gateway.py
 
-# Ten minutes of load with reloads all the while. SOAK=SECONDS for another length.
+# 10,000,000 keys, then ten minutes of load with reloads all the while. SOAK=SECONDS for another length.
 soak: need
 	cargo build --release -p tope-server
+	cargo test --release -p tope-server --test limits -- --ignored --nocapture
 	scripts/soak $${SOAK:-600}
 
 need:

@@ -1,7 +1,10 @@
 //! The suite of all stores, and what only a bounded table must do.
 
+#[path = "../../tope-core/tests/model/mod.rs"]
+mod model;
 mod suite;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use suite::{NOW, adopt, charge, on, one, rate};
@@ -185,4 +188,84 @@ fn orders_are_the_orders_of_buckets() {
     seen.sort_unstable();
     let expected: Vec<(u64, u64)> = (1..=2_000).map(|order| (order, 2_000 - order)).collect();
     assert_eq!(seen, expected);
+}
+
+/// In a table so small that the buckets of one request are neighbours, every decision is the model's: no charge of a
+/// request takes the place of another's.
+#[test]
+fn charges_of_one_request_do_not_take_each_others_places() {
+    for (seed, texts) in [["3/min", "3/min"], ["3/min sliding-window", "2/min burst 4"], ["3/min sliding-log", "3/min"]]
+        .into_iter()
+        .enumerate()
+    {
+        let store = Memory::new(8).expect("randomness");
+        let limits = adopt(&store, [rate("a", texts[0]), rate("b", texts[1])]);
+        let mut models: HashMap<(usize, u8), model::Bucket> = HashMap::new();
+        let (mut now, mut random) = (NOW, seed as u64);
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            u8::try_from((random >> 33) % below).expect("few")
+        };
+        let mut eras = [0, 0];
+        for step in 0..20_000 {
+            if step % 8 == 0 {
+                // All buckets are full again, and their places anybody's; some of their keys come back.
+                now += 200 * SECOND;
+                eras = [next(4), next(4)];
+            }
+            now += 1_000;
+            // Two of each kind are live at once, in ten places.
+            let keys = [0, 1].map(|i| eras[i] * 2 + next(2));
+            let charged = charge(&store, &[on(&limits[0], &keys[..1], 1), on(&limits[1], &keys[1..], 1)], now);
+            let mut buckets = [0, 1].map(|i| {
+                let fresh = || model::Bucket::new(limits[i].quota, Vec::new());
+                models.entry((i, keys[i])).or_insert_with(fresh).clone()
+            });
+            let (allowed, decisions) = model::request(&mut buckets, now, 1);
+            for (i, bucket) in buckets.into_iter().enumerate() {
+                models.insert((i, keys[i]), bucket);
+            }
+            let said: Vec<_> = charged.answers.iter().map(|answered| answered.decision).collect();
+            assert_eq!((charged.allowed, said), (allowed, decisions), "{texts:?}, step {step}: {:?}", store.counts());
+        }
+        assert_eq!((store.counts().evicted, store.counts().overflowed), (0, 0));
+    }
+}
+
+/// What was counted together is still counted after a reload that changes the rate.
+#[test]
+fn a_reload_keeps_what_newcomers_used_together() {
+    let store = Memory::new(20).expect("randomness");
+    let [deep, mut shallow] = adopt(&store, [rate("deep", "10/400d"), rate("shallow", "5/h")]);
+    for n in 0..100_u32 {
+        one(&store, &deep, &n.to_le_bytes(), NOW, 10);
+    }
+    let admitted = |shallow: &Budget, from: u32| {
+        let newcomer = |n: u32| {
+            let key = n.to_be_bytes();
+            charge(&store, &[Charge { budget: shallow, key: &key, group: b"one address", cost: 1 }], NOW).allowed
+        };
+        (from..from + 100).filter(|n| newcomer(*n)).count()
+    };
+    assert_eq!(admitted(&shallow, 1_000), 5);
+    let before = shallow.clone();
+    [_, shallow] = adopt(&store, [rate("deep", "10/400d"), rate("shallow", "6/h")]);
+    // A request that began under the old policy is judged by it.
+    assert_eq!(admitted(&before, 2_000), 0);
+    assert_eq!(admitted(&shallow, 3_000), 1);
+    [_, shallow] = adopt(&store, [rate("deep", "10/400d"), rate("shallow", "5/h")]);
+    assert_eq!(admitted(&shallow, 4_000), 0);
+}
+
+/// One large log in a small store is exact: it does not run out of memory that nobody else uses.
+#[test]
+fn a_large_log_in_a_small_store_is_exact() {
+    let store = Memory::new(1_000).expect("randomness");
+    let [limit] = adopt(&store, [rate("log", "300/10min sliding-log")]);
+    let mut model = model::Bucket::new(limit.quota, Vec::new());
+    for step in 0..3_000 {
+        let now = NOW + step * 1_500_000;
+        assert_eq!(one(&store, &limit, b"k", now, 1).decision, model.check(now, 1), "step {step}");
+    }
+    assert_eq!(store.counts().coarsened, 0);
 }

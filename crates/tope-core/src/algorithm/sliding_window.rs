@@ -119,11 +119,15 @@ impl Pair {
     fn decide(self, quota: &Quota, outcome: Outcome) -> Decision {
         let period = quota.period_us();
         let remaining = quota.capacity().saturating_sub(self.current + self.faded(period));
-        let more_us = match (quota.capacity() - remaining).checked_sub(self.current + 1) {
-            _ if self.current == 0 && self.previous == 0 => 0,
-            // One unit less of the earlier window counts.
-            Some(room) if self.previous > room => fade_to(period, self.previous, room).saturating_sub(self.elapsed),
-            _ => period - self.elapsed,
+        let used = quota.capacity() - remaining;
+        let more_us = if used == 0 {
+            0
+        } else if self.current < used {
+            // One unit less of the earlier window counts, at its end at the latest.
+            fade_to(period, self.previous, used - 1 - self.current) - self.elapsed
+        } else {
+            // The earlier window counts nothing; one unit less of this one does when it is the earlier one.
+            period - self.elapsed + fade_to(period, self.current, (used - 1).min(self.current))
         };
         Decision::new(outcome, remaining, self.reset_us(period), more_us)
     }

@@ -115,6 +115,12 @@ impl Collector for Metrics {
             "Newcomers counted together because all places held more debt",
             counts.overflowed,
         )?;
+        counter(
+            &mut encoder,
+            "coarsened",
+            "Admissions of sliding logs that joined the one before, for want of memory",
+            counts.coarsened,
+        )?;
 
         let reloads = &self.reloads;
         let read = [("done", reloads.done.load(Relaxed)), ("refused", reloads.refused.load(Relaxed))];

@@ -111,7 +111,8 @@ impl Observe for Worker {
         };
         self.requests[kind].fetch_add(1, Relaxed);
         if passed {
-            let class = usize::from(record.status / 100);
+            // 499 is no answer: the client left before there was one.
+            let class = if record.status == 499 { 0 } else { usize::from(record.status / 100) };
             self.answers[if class < self.answers.len() { class } else { 0 }].fetch_add(1, Relaxed);
         }
         let bucket = DURATIONS_NS.iter().position(|bound| record.judged_ns <= *bound).unwrap_or(DURATIONS_NS.len());

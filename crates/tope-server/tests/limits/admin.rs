@@ -51,6 +51,7 @@ fn every_figure_agrees_with_what_was_sent() {
         ("tope_evictions_total", 0),
         ("tope_forgiven_units_total", 0),
         ("tope_overflowed_total", 0),
+        ("tope_coarsened_total", 0),
         ("tope_policy_reloads_total{result=\"done\"}", 0),
         ("tope_policy_reloads_total{result=\"refused\"}", 0),
     ];

@@ -24,6 +24,7 @@ pin_project! {
     where
         T: tower_service::Service<Request<B>>,
         S: Store,
+        O: Observe,
     {
         #[pin]
         step: Step<T, S, B>,
@@ -53,12 +54,24 @@ pub(super) struct Pending<T, S: Store, B> {
 }
 
 /// What is known when the answer is there.
-pub(super) struct After<S, O> {
+pub(super) struct After<S, O: Observe> {
     shared: Arc<Shared<S, O>>,
     moment: Moment,
     judged_ns: u64,
     judgement: Option<Judgement>,
     details: Option<Box<Details>>,
+    recorded: bool,
+}
+
+/// The status of a record whose client left before the answer: it was judged and charged, so it is told.
+const CLIENT_LEFT: u16 = 499;
+
+impl<S, O: Observe> Drop for After<S, O> {
+    fn drop(&mut self) {
+        if !self.recorded && self.judgement.is_some() {
+            self.record(CLIENT_LEFT, self.moment.elapsed_ns());
+        }
+    }
 }
 
 impl<S, O: Observe> After<S, O> {
@@ -69,11 +82,12 @@ impl<S, O: Observe> After<S, O> {
         details: Option<Box<Details>>,
     ) -> Self {
         let judged_ns = moment.elapsed_ns();
-        Self { shared, moment, judged_ns, judgement, details }
+        Self { shared, moment, judged_ns, judgement, details, recorded: false }
     }
 
     /// A refusal is answered when it is judged; only an inner answer takes time of its own.
-    fn record(&self, status: u16, answered_ns: u64) {
+    fn record(&mut self, status: u16, answered_ns: u64) {
+        self.recorded = true;
         let mut record = Record::new(self.moment.unix_us, status, self.judgement.as_ref());
         record.judged_ns = self.judged_ns;
         record.answered_ns = answered_ns;
@@ -86,6 +100,7 @@ impl<T, S, O, B> Answering<T, S, O, B>
 where
     T: tower_service::Service<Request<B>>,
     S: Store,
+    O: Observe,
 {
     pub(super) fn refused(answer: Response<Bytes>, after: After<S, O>) -> Self {
         Self { step: Step::Refused { answer: Some(answer) }, after }
@@ -114,7 +129,8 @@ where
             let next = match this.step.as_mut().project() {
                 StepProjection::Refused { answer } => {
                     let answer = answer.take().expect("a future is not polled after its end");
-                    this.after.record(answer.status().as_u16(), this.after.judged_ns);
+                    let judged_ns = this.after.judged_ns;
+                    this.after.record(answer.status().as_u16(), judged_ns);
                     return Poll::Ready(Ok(answer.map(Body::ours)));
                 }
                 StepProjection::Passed { inner } => {
@@ -122,7 +138,8 @@ where
                     if let Some(judgement) = &this.after.judgement {
                         answer::say(judgement, answer.headers_mut());
                     }
-                    this.after.record(answer.status().as_u16(), this.after.moment.elapsed_ns());
+                    let answered_ns = this.after.moment.elapsed_ns();
+                    this.after.record(answer.status().as_u16(), answered_ns);
                     return Poll::Ready(Ok(answer.map(Body::inner)));
                 }
                 StepProjection::Pending { pending } => {

@@ -11,12 +11,14 @@ pub(super) struct PlaceLog<'a> {
     ring: u32,
     /// Where older admissions can be kept; a bucket without one keeps them all as its newest.
     slab: Option<&'a mut Slab>,
+    /// An admission had to join the one before it.
+    pub(super) coarsened: bool,
 }
 
 impl<'a> PlaceLog<'a> {
     pub(super) fn new(state: State, slab: Option<&'a mut Slab>) -> Self {
         let newest = Admission { at_us: state.time_us, units: state.units >> 32 };
-        Self { newest, ring: ring(state), slab }
+        Self { newest, ring: ring(state), slab, coarsened: false }
     }
 
     pub(super) fn state(&self) -> State {
@@ -69,6 +71,7 @@ impl Log for PlaceLog<'_> {
                 (self.ring, self.newest) = (ring, admission);
                 return;
             }
+            self.coarsened = true;
         }
         self.newest = Admission { at_us: admission.at_us, units: self.newest.units + admission.units };
     }

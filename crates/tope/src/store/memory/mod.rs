@@ -5,7 +5,7 @@
 //! | `table` | lines of five places, each line with its lock; 32 bytes a key at rated capacity |
 //! | `known` | the short way of requests whose buckets are all known and at home |
 //! | `pass` | one request: lock its lines in ascending order, judge all, then commit all |
-//! | `room` | what happens when both lines of a newcomer are full |
+//! | `seat`, `room` | where a bucket is or would be; what happens when both its lines are full |
 //! | `overflow` | where newcomers are counted together when all places hold more debt |
 //! | `log`, `slab` | the admissions of sliding logs, in blocks bought at start |
 //! | `quotas` | the quotas that places are written under, by number |
@@ -23,6 +23,7 @@ mod overflow;
 mod pass;
 mod quotas;
 mod room;
+mod seat;
 mod slab;
 pub mod snapshot;
 mod sync;
@@ -50,6 +51,8 @@ pub const DEFAULT_MAX_KEYS: usize = 1_000_000;
 
 /// Shares of the slab, each with its own lock.
 const SHARES: usize = 64;
+/// A share holds two of the largest logs, but no log is so large that this takes more than 1 MiB a share.
+const MOST_FOR_TWO_LOGS: usize = 16_384;
 
 /// The memory store.
 pub struct Memory {
@@ -64,6 +67,7 @@ pub struct Memory {
     evicted: AtomicU64,
     forgiven: AtomicU64,
     overflowed: AtomicU64,
+    coarsened: AtomicU64,
 }
 
 /// What the bound on memory cost so far.
@@ -73,8 +77,11 @@ pub struct Counts {
     pub evicted: u64,
     /// Units that those buckets had used and that were forgotten.
     pub forgiven: u64,
-    /// Requests whose newcomer was counted in an overflow bucket.
+    /// Charges of newcomers that were judged by an overflow bucket.
     pub overflowed: u64,
+    /// Admissions of sliding logs that joined the one before, because no memory was left to tell them apart. Such a
+    /// log refuses for longer than it need, and never admits more.
+    pub coarsened: u64,
 }
 
 impl Memory {
@@ -99,6 +106,7 @@ impl Memory {
             evicted: AtomicU64::new(0),
             forgiven: AtomicU64::new(0),
             overflowed: AtomicU64::new(0),
+            coarsened: AtomicU64::new(0),
         }
     }
 
@@ -115,6 +123,7 @@ impl Memory {
             evicted: self.evicted.load(Ordering::Relaxed),
             forgiven: self.forgiven.load(Ordering::Relaxed),
             overflowed: self.overflowed.load(Ordering::Relaxed),
+            coarsened: self.coarsened.load(Ordering::Relaxed),
         }
     }
 
@@ -123,11 +132,7 @@ impl Memory {
         let mut live = 0;
         for line in 0..self.table.len() {
             let places = self.table.lock(line).all();
-            let quotas = self.quotas.read();
-            live += places
-                .iter()
-                .filter(|place| place.taken() && full_at(quotas.at(place.number()), place.state()) > now_us)
-                .count();
+            live += places.iter().filter(|place| self.free_at(place) > now_us).count();
         }
         live
     }
@@ -137,9 +142,17 @@ impl Memory {
         self.max_keys
     }
 
-    fn buy_slabs(&self) -> &[Mutex<Slab>] {
-        let share = self.max_keys.div_ceil(SHARES);
-        self.slabs.get_or_init(|| (0..SHARES).map(|_| Mutex::new(Slab::new(share))).collect())
+    /// Makes room for the admissions of sliding logs of this amount: in each share at least for two such logs.
+    fn buy_slabs(&self, amount: u64) {
+        let two_logs = usize::try_from(amount).unwrap_or(usize::MAX).div_ceil(slab::BLOCK).saturating_mul(2);
+        let share = self.max_keys.div_ceil(SHARES).max(two_logs.min(MOST_FOR_TWO_LOGS));
+        let slabs = self.slabs.get_or_init(|| (0..SHARES).map(|_| Mutex::new(Slab::default())).collect());
+        slabs.iter().for_each(|slab| lock(slab).hold(share));
+    }
+
+    /// The moment from which a place may be taken: 0 when there is no bucket in it.
+    fn free_at(&self, place: &Place) -> u64 {
+        if place.taken() { full_at(self.quotas.read().at(place.number()), place.state()) } else { 0 }
     }
 
     /// The share of the slab in which a bucket's older admissions are.
@@ -168,7 +181,8 @@ impl Memory {
     /// Numbers that some place still names.
     fn numbers_in_use(&self) -> HashSet<u16> {
         let places = (0..self.table.len()).flat_map(|line| self.table.lock(line).all());
-        places.filter(Place::taken).map(|place| place.number()).collect()
+        let in_lines: HashSet<u16> = places.filter(Place::taken).map(|place| place.number()).collect();
+        in_lines.into_iter().chain(lock(&self.overflow).numbers()).collect()
     }
 }
 
@@ -191,11 +205,11 @@ impl Store for Memory {
         for (budget, number) in budgets.iter_mut().zip(numbers) {
             budget.mark = Mark { label: self.seed.label(&budget.name), number };
             if budget.quota.algorithm() == Algorithm::SlidingLog {
-                self.buy_slabs();
+                self.buy_slabs(budget.quota.amount());
             }
         }
-        let marks = budgets.iter().map(|budget| (budget.mark.label, budget.mark.number));
-        lock(&self.overflow).adopt(marks);
+        let marks = budgets.iter().map(|budget| (budget.mark.label, budget.mark.number)).collect();
+        lock(&self.overflow).adopt(&marks);
         Ok(())
     }
 

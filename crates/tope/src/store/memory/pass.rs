@@ -6,43 +6,16 @@ use tope_core::{Algorithm, Decision, State};
 
 use super::log::PlaceLog;
 use super::overflow::Overflow;
+use super::seat::{Again, Depth, Held, Search, Seat};
 use super::sync::{MutexGuard, lock};
-use super::table::{self, LINE, NEVER_USED, Place, Table};
-use super::{Memory, Ordering, full_at, hash};
+use super::table::Place;
+use super::{Memory, Ordering, hash};
 use crate::charge::{Charge, MAX_CHARGES};
 use crate::store::{Answered, Charged};
 
-/// How far a request has to look.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// In the home lines alone, where nearly every bucket is.
-    Home,
-    /// In both lines of every bucket.
-    Both,
-    /// In both lines, and what they hold must do: something goes, or the newcomer is counted with others.
-    Last,
-}
-
-/// Why a request has to be looked at once more, from the start; nothing was taken.
-pub(super) enum Again {
-    /// A bucket may be in its other line.
-    Further,
-    /// Both lines of this newcomer are full of live buckets.
-    Full(u64),
-}
-
-/// Where the bucket of a charge is, or will be if the charge is taken.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Seat {
-    /// In this place of this held line.
-    Own { line: usize, at: usize, fresh: bool },
-    /// With the other newcomers of its group.
-    Shared { group: u64 },
-}
-
 /// A charge that was judged.
-struct Seated {
-    seat: Seat,
+pub(super) struct Seated {
+    pub(super) seat: Seat,
     place: Place,
     decision: Decision,
     next: State,
@@ -61,15 +34,15 @@ impl Memory {
     #[inline(never)]
     fn take_any(&self, charges: &[Charge<'_>], now_us: u64, charged: &mut Charged) {
         let hashes = self.hashes(charges);
-        let mut reach = Reach::Home;
+        let mut depth = Depth::Home;
         loop {
-            match self.attempt(charges, &hashes, now_us, reach, charged) {
+            match self.attempt(charges, &hashes, now_us, depth, charged) {
                 Ok(()) => return,
-                Err(Again::Further) => reach = Reach::Both,
+                Err(Again::Further) => depth = Depth::Both,
                 Err(Again::Full(newcomer)) => {
                     // One try to move somebody; whether it worked or not, the next look decides.
                     self.make_room(newcomer, now_us);
-                    reach = if reach == Reach::Both { Reach::Last } else { Reach::Both };
+                    depth = if depth == Depth::Both { Depth::Last } else { Depth::Both };
                 }
             }
         }
@@ -90,14 +63,15 @@ impl Memory {
         charges: &[Charge<'_>],
         hashes: &[u64],
         now_us: u64,
-        reach: Reach,
+        depth: Depth,
         charged: &mut Charged,
     ) -> Result<(), Again> {
-        let held = Held::lock(&self.table, hashes, reach);
+        let held = Held::lock(&self.table, hashes, depth);
+        let search = Search { held: &held, hashes, now_us, depth };
         let mut overflow: Option<MutexGuard<'_, Overflow>> = None;
         let mut seated: ArrayVec<Seated, MAX_CHARGES> = ArrayVec::new();
         for (charge, &hash) in charges.iter().zip(hashes) {
-            let (seat, place) = match self.seat(&held, &seated, charge, hash, now_us, reach)? {
+            let (seat, place) = match self.seat(&search, &seated, charge, hash)? {
                 (Seat::Own { line, at, fresh: false }, place) if place.number() != charge.budget.mark.number => {
                     let place = self.renumber(&place, charge, now_us);
                     held.lines[line].put(at, place);
@@ -106,7 +80,11 @@ impl Memory {
                 (Seat::Shared { group }, _) => {
                     let room = overflow.get_or_insert_with(|| lock(&self.overflow));
                     let mark = charge.budget.mark;
-                    (Seat::Shared { group }, room.cell(mark.label, mark.number, group).copied().unwrap_or_default())
+                    let mut place = room.cell(mark.label, mark.number, group).copied().unwrap_or_default();
+                    if place.taken() && place.number() != mark.number {
+                        place = self.renumber(&place, charge, now_us);
+                    }
+                    (Seat::Shared { group }, place)
                 }
                 found => found,
             };
@@ -134,56 +112,6 @@ impl Memory {
         Ok(())
     }
 
-    /// Where the bucket of a charge is, or would be.
-    fn seat(
-        &self,
-        held: &Held<'_>,
-        seated: &[Seated],
-        charge: &Charge<'_>,
-        hash: u64,
-        now_us: u64,
-        reach: Reach,
-    ) -> Result<(Seat, Place), Again> {
-        let home = held.line(self.table.home(hash));
-        if let Some(at) = held.lines[home].find(hash) {
-            return Ok((Seat::Own { line: home, at, fresh: false }, held.lines[home].get(at)));
-        }
-        let reserved = |line, at| seated.iter().any(|s| s.seat == Seat::Own { line, at, fresh: true });
-        let fresh = |line, at| Ok((Seat::Own { line, at, fresh: true }, Place::default()));
-        // What was never used ends the search: nothing of this home ever had to go elsewhere.
-        if let Some(virgin) = held.lines[home].find(NEVER_USED) {
-            if let Some(at) = (virgin..LINE).find(|at| !reserved(home, *at)) {
-                return fresh(home, at);
-            }
-        } else if reach == Reach::Home {
-            return Err(Again::Further);
-        }
-        if reach == Reach::Home {
-            return Err(Again::Further);
-        }
-        let away = held.line(self.table.away(hash));
-        if let Some(at) = held.lines[away].find(hash) {
-            return Ok((Seat::Own { line: away, at, fresh: false }, held.lines[away].get(at)));
-        }
-
-        let quotas = self.quotas.read();
-        let free_at = |place: &Place| if place.taken() { full_at(quotas.at(place.number()), place.state()) } else { 0 };
-        let open = [home, away].into_iter().flat_map(|line| (0..LINE).map(move |at| (line, at)));
-        let weakest = open
-            .filter(|(line, at)| !reserved(*line, *at))
-            .map(|(line, at)| (free_at(&held.lines[line].get(at)), line, at))
-            .min_by_key(|(free_at, ..)| *free_at);
-        match weakest {
-            Some((free_at, line, at)) if free_at <= now_us => fresh(line, at),
-            _ if reach != Reach::Last => Err(Again::Full(hash)),
-            Some((free_at, line, at)) if free_at < newcomer_full_at(charge, now_us) => fresh(line, at),
-            _ => {
-                self.overflowed.fetch_add(1, Ordering::Relaxed);
-                Ok((Seat::Shared { group: self.seed.key(charge.group) }, Place::default()))
-            }
-        }
-    }
-
     /// Judges a charge and says what its state becomes; a log's is written by `commit`.
     fn look(&self, charge: &Charge<'_>, seat: Seat, place: &Place, now_us: u64, cost: u32) -> (Decision, State) {
         let budget = charge.budget;
@@ -209,6 +137,7 @@ impl Memory {
         let taken = |slab: Option<&mut super::Slab>| {
             let mut log = PlaceLog::new(seated.place.state(), slab);
             sliding_log::commit(&budget.quota, &mut log, now_us, cost);
+            self.coarsened.fetch_add(u64::from(log.coarsened), Ordering::Relaxed);
             log.state()
         };
         match seated.seat {
@@ -256,7 +185,7 @@ impl Memory {
     /// that costs its owner units and never adds any.
     pub(super) fn correct(&self, charge: &Charge<'_>, taken_us: u64, now_us: u64, delta: i64) {
         let hash = self.bucket(charge);
-        let held = Held::lock(&self.table, &[hash], Reach::Both);
+        let held = Held::lock(&self.table, &[hash], Depth::Both);
         let lines = [held.line(self.table.home(hash)), held.line(self.table.away(hash))];
         let found = lines.into_iter().find_map(|line| Some((line, held.lines[line].find(hash)?)));
         let Some((line, at)) = found else { return };
@@ -274,51 +203,5 @@ impl Memory {
             algorithm::settle(&budget.quota, &budget.edges, place.state(), taken_us, now_us, delta)
         };
         held.lines[line].put(at, Place::new(hash, budget.mark.number, state));
-    }
-}
-
-/// When a newcomer would be full again after this charge.
-fn newcomer_full_at(charge: &Charge<'_>, now_us: u64) -> u64 {
-    let budget = charge.budget;
-    if budget.quota.algorithm() == Algorithm::SlidingLog {
-        return now_us.saturating_add(budget.quota.period_us());
-    }
-    let (_, next) = algorithm::step(&budget.quota, &budget.edges, State::FULL, now_us, charge.cost);
-    algorithm::full_at(&budget.quota, &budget.edges, next)
-}
-
-/// The lines of a request, locked in ascending order.
-struct Held<'a> {
-    ids: ArrayVec<usize, { 2 * MAX_CHARGES }>,
-    lines: ArrayVec<table::Held<'a>, { 2 * MAX_CHARGES }>,
-}
-
-impl<'a> Held<'a> {
-    fn lock(table: &'a Table, hashes: &[u64], reach: Reach) -> Self {
-        let mut wanted: ArrayVec<usize, { 2 * MAX_CHARGES }> = hashes.iter().map(|hash| table.home(*hash)).collect();
-        if reach != Reach::Home {
-            wanted.extend(hashes.iter().map(|hash| table.away(*hash)));
-        }
-        wanted.sort_unstable();
-        let mut held = Self { ids: ArrayVec::new(), lines: ArrayVec::new() };
-        for line in wanted {
-            if held.ids.last() != Some(&line) {
-                held.ids.push(line);
-                held.lines.push(table.lock(line));
-            }
-        }
-        held
-    }
-
-    /// A bucket goes to `line`: if that is not its home, its home must be searched to the end from now on.
-    fn close_home(&self, home: usize, line: usize) {
-        if self.ids[line] != home {
-            self.lines[self.line(home)].close();
-        }
-    }
-
-    /// Where a line is among those held.
-    fn line(&self, id: usize) -> usize {
-        self.ids.iter().position(|held| *held == id).expect("every line of a request is locked before it is looked at")
     }
 }

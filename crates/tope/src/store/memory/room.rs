@@ -4,7 +4,6 @@ use tope_core::algorithm::{self, sliding_log};
 use tope_core::{Algorithm, State};
 
 use super::log::PlaceLog;
-use super::pass::Reach;
 use super::table::{LINE, Place};
 use super::{Memory, Ordering, full_at};
 
@@ -40,7 +39,7 @@ impl Memory {
     }
 
     fn reusable(&self, place: &Place, now_us: u64) -> bool {
-        !place.taken() || full_at(self.quotas.read().at(place.number()), place.state()) <= now_us
+        self.free_at(place) <= now_us
     }
 
     /// A place is about to be overwritten: its ring goes back to the slab, and what it had used is counted as forgiven
@@ -68,33 +67,5 @@ impl Memory {
         use sliding_log::Log;
         let mut slab = self.slab(hash);
         PlaceLog::new(state, slab.as_deref_mut()).admissions().collect()
-    }
-}
-
-impl Memory {
-    /// Puts a bucket back that a snapshot remembers; `false` when both its lines are full of live ones. At the last
-    /// reach the one nearest to full goes, which may be the bucket itself.
-    pub(super) fn put_back(&self, place: Place, now_us: u64, reach: Reach) -> bool {
-        let (home, away) = (self.table.home(place.hash), self.table.away(place.hash));
-        let full = |place: &Place| {
-            if place.taken() { full_at(self.quotas.read().at(place.number()), place.state()) } else { 0 }
-        };
-        let weakest = |line: usize| {
-            let places = self.table.lock(line).all();
-            (0..LINE).map(|at| (full(&places[at]), line, at)).min().expect("a line has places")
-        };
-        let (at_home, elsewhere) = (weakest(home), weakest(away));
-        let (free_at, line, at) = if at_home.0 <= now_us || at_home.0 <= elsewhere.0 { at_home } else { elsewhere };
-        if free_at > now_us && (reach != Reach::Last || full(&place) <= free_at) {
-            return reach == Reach::Last;
-        }
-        let held = self.table.lock(line);
-        self.forget(&held.get(at), now_us);
-        held.put(at, place);
-        drop(held);
-        if line != home {
-            self.table.lock(home).close();
-        }
-        true
     }
 }

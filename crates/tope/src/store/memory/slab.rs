@@ -7,7 +7,7 @@
 use tope_core::algorithm::sliding_log::Admission;
 
 /// Admissions in a block.
-const BLOCK: usize = 4;
+pub(super) const BLOCK: usize = 4;
 
 /// The ring of a log that has no older admissions.
 pub(super) const NO_RING: u32 = 0;
@@ -26,15 +26,22 @@ struct Block {
 }
 
 /// Blocks of one share of the keys.
+#[derive(Default)]
 pub(super) struct Slab {
-    /// Grows up to its capacity, which is reserved at start; never beyond.
+    /// Reserved when a policy is adopted, used as keys come.
     blocks: Vec<Block>,
+    /// The most blocks.
+    most: usize,
     free: u32,
 }
 
 impl Slab {
-    pub(super) fn new(blocks: usize) -> Self {
-        Self { blocks: Vec::with_capacity(blocks), free: NO_RING }
+    /// Reserves room for this many blocks, or keeps what it has.
+    pub(super) fn hold(&mut self, most: usize) {
+        if most > self.most {
+            self.most = most;
+            self.blocks.reserve_exact(most - self.blocks.len());
+        }
     }
 
     /// The units of a ring.
@@ -147,7 +154,7 @@ impl Slab {
             let fresh = self.free;
             self.free = self.at(fresh).next;
             fresh
-        } else if self.blocks.len() < self.blocks.capacity() {
+        } else if self.blocks.len() < self.most {
             self.blocks.push(Block::default());
             u32::try_from(self.blocks.len()).ok()?
         } else {
@@ -202,7 +209,8 @@ mod tests {
         /// Two rings in one small slab behave as two vectors, and no block is ever lost.
         #[test]
         fn rings_are_queues(acts in prop::collection::vec((0..2_usize, act()), 1..300)) {
-            let mut slab = Slab::new(8);
+            let mut slab = Slab::default();
+            slab.hold(8);
             let (mut rings, mut models) = ([NO_RING; 2], [const { Vec::<(u64, u32)>::new() }; 2]);
             for (now, (which, act)) in acts.into_iter().enumerate() {
                 let (ring, model) = (&mut rings[which], &mut models[which]);

@@ -19,10 +19,8 @@ use tope_core::{Algorithm, Period, Quota, Rate, State, Window};
 
 use super::hash::Seed;
 use super::log::PlaceLog;
-use super::pass::Reach;
-use super::table::Place;
+use super::table::{LINE, Place};
 use super::{Memory, full_at};
-use crate::store::StoreError;
 
 const HEAD: &[u8] = b"tope buckets 1\n";
 
@@ -34,8 +32,6 @@ pub enum SnapshotError {
     Form,
     /// It is cut or damaged.
     Damaged,
-    /// The store could not be made.
-    Store(StoreError),
 }
 
 impl fmt::Display for SnapshotError {
@@ -43,7 +39,6 @@ impl fmt::Display for SnapshotError {
         match self {
             Self::Form => f.write_str("this is no file of buckets, or one of another version"),
             Self::Damaged => f.write_str("the file of buckets is cut or damaged"),
-            Self::Store(error) => error.fmt(f),
         }
     }
 }
@@ -116,9 +111,11 @@ impl Memory {
         let seed = Seed([words.word()?, words.word()?, words.word()?, words.word()?]);
         let quotas = (0..words.count()?).map(|_| words.quota()).collect::<Option<Vec<_>>>()?;
         let logs: Vec<bool> = quotas.iter().map(|(quota, _)| quota.algorithm() == Algorithm::SlidingLog).collect();
+        let of_logs = quotas.iter().zip(&logs).filter(|(_, log)| **log);
+        let largest_log = of_logs.map(|((quota, _), _)| quota.amount()).max();
         let store = Self::with_seed(max_keys, seed, quotas);
-        if logs.contains(&true) {
-            store.buy_slabs();
+        if let Some(amount) = largest_log {
+            store.buy_slabs(amount);
         }
         for _ in 0..words.count()? {
             let (hash, number) = (words.word()?, u16::try_from(words.word()?).ok()?);
@@ -140,6 +137,44 @@ impl Memory {
             log.push(admission);
         }
         log.state()
+    }
+}
+
+impl Memory {
+    /// Puts one bucket back, as a newcomer that already has its state.
+    fn restore(&self, place: Place, now_us: u64) {
+        for last in [false, false, true] {
+            if self.put_back(place, now_us, last) {
+                return;
+            }
+            self.make_room(place.hash, now_us);
+        }
+    }
+
+    /// `false` when both lines are full of live buckets; at `last` the one nearest to full goes, which may be this
+    /// one. While a snapshot was taken a bucket may have moved and so be in it twice: the later is the one.
+    fn put_back(&self, place: Place, now_us: u64, last: bool) -> bool {
+        let (home, away) = (self.table.home(place.hash), self.table.away(place.hash));
+        let lines = [home, away].map(|line| (line, self.table.lock(line).all()));
+        let all = || lines.iter().flat_map(|(line, places)| (0..LINE).map(move |at| (*line, at, places[at])));
+        let twin = all().find(|(_, _, other)| other.hash == place.hash);
+        let (line, at, other) =
+            twin.or_else(|| all().min_by_key(|(_, _, other)| self.free_at(other))).expect("two lines have places");
+        let gives_way = match twin {
+            Some(_) => other.state().time_us < place.state().time_us,
+            None => self.free_at(&other) <= now_us || last && self.free_at(&other) < self.free_at(&place),
+        };
+        if !gives_way {
+            return twin.is_some() || last;
+        }
+        let held = self.table.lock(line);
+        self.forget(&held.get(at), now_us);
+        held.put(at, place);
+        drop(held);
+        if line != home {
+            self.table.lock(home).close();
+        }
+        true
     }
 }
 
@@ -178,17 +213,5 @@ impl Words<'_> {
         let Ok(Rate::Quota(quota)) = std::str::from_utf8(text).ok()?.parse() else { return None };
         let edges = (0..self.count()?).map(|_| self.word()).collect::<Option<Vec<_>>>()?;
         Some((quota, edges.into()))
-    }
-}
-
-impl Memory {
-    /// Puts one bucket back, as a newcomer that already has its state.
-    fn restore(&self, place: Place, now_us: u64) {
-        for reach in [Reach::Both, Reach::Both, Reach::Last] {
-            if self.put_back(place, now_us, reach) {
-                return;
-            }
-            self.make_room(place.hash, now_us);
-        }
     }
 }

@@ -29,6 +29,7 @@ impl Memory {
         }
     }
 
+    #[inline]
     fn take_one(&self, charge: &Charge<'_>, now_us: u64, charged: &mut Charged) -> bool {
         let budget = charge.budget;
         if budget.quota.algorithm() == Algorithm::SlidingLog {

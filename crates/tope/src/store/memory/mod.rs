@@ -170,10 +170,12 @@ impl Memory {
     }
 
     /// The hash of a charge's bucket.
+    #[inline]
     fn bucket(&self, charge: &Charge<'_>) -> u64 {
         hash::bucket(self.seed.key(charge.key), charge.budget.mark.label)
     }
 
+    #[inline]
     fn place_in_order(&self) -> u64 {
         self.order.as_ref().map_or(0, |order| order.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -213,6 +215,7 @@ impl Store for Memory {
         Ok(())
     }
 
+    #[inline]
     fn charge(
         &self,
         charges: &[Charge<'_>],

@@ -23,6 +23,7 @@ pub(super) struct Seated {
 
 impl Memory {
     /// Takes all charges or none.
+    #[inline]
     pub(super) fn take(&self, charges: &[Charge<'_>], now_us: u64, charged: &mut Charged) {
         charged.answers.clear();
         if !self.take_known(charges, now_us, charged) {

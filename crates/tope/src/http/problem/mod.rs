@@ -12,7 +12,7 @@ pub(super) mod words;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LINK, RETRY_AFTER};
 use http::{HeaderValue, Method, Response, StatusCode};
-use tope_core::{Entry, Verdict};
+use tope_core::Verdict;
 
 use super::fields::{self, Dialect};
 use super::path::BadPath;
@@ -45,10 +45,9 @@ pub fn refusal(
         StatusCode::SERVICE_UNAVAILABLE => (TEMPORARY_REDUCED_CAPACITY, "Temporary Reduced Capacity"),
         _ => (QUOTA_EXCEEDED, "Quota Exceeded"),
     };
-    let refusing: Vec<&Entry<'_>> = verdict.enforced().filter(|entry| !entry.decision.allowed()).collect();
-
     let mut body = json::Object::new(status, kind, title, &words::detail(verdict));
-    body.list("violated-policies", refusing.iter().map(|entry| entry.name));
+    let refusing = verdict.enforced().filter(|entry| !entry.decision.allowed());
+    body.list("violated-policies", refusing.map(|entry| entry.name));
     if let Some(seconds) = verdict.retry_after_s() {
         body.number("retry_after", seconds);
     }

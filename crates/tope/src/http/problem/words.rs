@@ -2,35 +2,54 @@
 //! which a policy may wish to keep to itself, and whose budget it is.
 
 use tope_core::Verdict;
+use tope_core::wire::text::write_digits;
 
-/// The `detail` of a refusal, and the message of a gRPC status.
+/// The `detail` of a refusal, and the message of a gRPC status. Pieced together by hand: it is made for every refusal.
 pub(in super::super) fn detail(verdict: &Verdict<'_>) -> String {
     let name = verdict.refused_by().map_or("", |entry| entry.name);
-    match verdict.retry_after_s() {
-        Some(seconds) => format!("The budget of the limit '{name}' is used up. Try again in {}.", length(seconds)),
-        None => format!("The limit '{name}' can never let this request pass. Waiting does not help."),
+    let mut text = String::with_capacity(128);
+    if let Some(seconds) = verdict.retry_after_s() {
+        ["The budget of the limit '", name, "' is used up. Try again in "].into_iter().for_each(|piece| text += piece);
+        push_length(&mut text, seconds);
+        text.push('.');
+    } else {
+        ["The limit '", name, "' can never let this request pass. Waiting does not help."]
+            .into_iter()
+            .for_each(|piece| text += piece);
     }
+    text
 }
 
 /// A length of time as people say it: the two largest units that are not nothing, rounded up.
-fn length(seconds: u64) -> String {
+fn push_length(text: &mut String, seconds: u64) {
     const UNITS: [(u64, &str); 4] = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
     let place = UNITS.iter().position(|(length, _)| seconds >= *length).unwrap_or(UNITS.len() - 1);
-    let (large, _) = UNITS[place];
-    let small = UNITS.get(place + 1).map_or(large, |(length, _)| *length);
+    let (large, unit) = UNITS[place];
+    let (small, smaller) = UNITS.get(place + 1).copied().unwrap_or((large, ""));
     // Rounded up in the smaller unit, so that nobody comes too early.
     let rounded = seconds.div_ceil(small).saturating_mul(small);
-    let count = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
-    let first = count(rounded / large, UNITS[place].1);
-    match (rounded % large / small, UNITS.get(place + 1)) {
-        (0, _) | (_, None) => first,
-        (more, Some((_, unit))) => format!("{first} {}", count(more, unit)),
+    push_count(text, rounded / large, unit);
+    let more = rounded % large / small;
+    if more > 0 {
+        text.push(' ');
+        push_count(text, more, smaller);
     }
+}
+
+fn push_count(text: &mut String, count: u64, unit: &str) {
+    write_digits(text, count).expect("a string takes all");
+    [" ", unit, if count == 1 { "" } else { "s" }].into_iter().for_each(|piece| *text += piece);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::length;
+    use super::push_length;
+
+    fn length(seconds: u64) -> String {
+        let mut text = String::new();
+        push_length(&mut text, seconds);
+        text
+    }
 
     #[test]
     fn lengths_are_never_told_too_short() {

@@ -9,13 +9,15 @@ pub(in super::super) fn detail(verdict: &Verdict<'_>) -> String {
     let name = verdict.refused_by().map_or("", |entry| entry.name);
     let mut text = String::with_capacity(128);
     if let Some(seconds) = verdict.retry_after_s() {
-        ["The budget of the limit '", name, "' is used up. Try again in "].into_iter().for_each(|piece| text += piece);
+        text += "The budget of the limit '";
+        text += name;
+        text += "' is used up. Try again in ";
         push_length(&mut text, seconds);
         text.push('.');
     } else {
-        ["The limit '", name, "' can never let this request pass. Waiting does not help."]
-            .into_iter()
-            .for_each(|piece| text += piece);
+        text += "The limit '";
+        text += name;
+        text += "' can never let this request pass. Waiting does not help.";
     }
     text
 }
@@ -38,7 +40,11 @@ fn push_length(text: &mut String, seconds: u64) {
 
 fn push_count(text: &mut String, count: u64, unit: &str) {
     write_digits(text, count).expect("a string takes all");
-    [" ", unit, if count == 1 { "" } else { "s" }].into_iter().for_each(|piece| *text += piece);
+    *text += " ";
+    *text += unit;
+    if count != 1 {
+        *text += "s";
+    }
 }
 
 #[cfg(test)]

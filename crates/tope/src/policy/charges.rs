@@ -53,7 +53,7 @@ impl Charges {
     /// What a request must pay under a policy.
     pub(super) fn new(policy: &Policy, facts: &Facts<'_>) -> Self {
         let mut charges = Self::default();
-        if policy.exempt.iter().any(|exemption| exemption.frees(facts)) {
+        if policy.exempt.iter().any(|exemption| exemption.frees(facts, &policy.address)) {
             return charges;
         }
         let mut same = Same::default();

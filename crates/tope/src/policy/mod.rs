@@ -127,7 +127,7 @@ impl Policy {
         Self {
             budgets: Vec::new(),
             dialects: vec![fields::Dialect::Triple, fields::Dialect::Draft],
-            address: client_addr::Rules { trust: Vec::new(), ipv6_prefix: 64 },
+            address: client_addr::Rules { trust: Vec::new(), ipv6_prefix: 64, field: client_addr::Field::Either },
             paths: path::Rules::default(),
             cors: None,
             docs: None,

@@ -23,7 +23,11 @@ fn facts<'a>(headers: &'a HeaderMap, address: Option<IpAddr>, client: Client<'a>
 
 fn key(form: &KeyForm, facts: &Facts<'_>) -> (Made, Vec<u8>) {
     let mut bytes = Bytes::new();
-    let around = Around { plans: &[], address: &Rules { trust: Vec::new(), ipv6_prefix: 64 }, seed: &SEED };
+    let around = Around {
+        plans: &[],
+        address: &Rules { trust: Vec::new(), ipv6_prefix: 64, field: crate::http::client_addr::Field::Either },
+        seed: &SEED,
+    };
     let made = form.write(facts, &Matching::default(), Met { route: 0, path: facts.path }, around, &mut bytes);
     (made, bytes.to_vec())
 }

@@ -1,0 +1,55 @@
+//! Policies through the real pass: what a caller gets who looks for a way around them.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
+
+use std::net::IpAddr;
+
+use http::HeaderMap;
+use tope::facts::Client;
+use tope::policy::read;
+use tope::store::Answer;
+use tope::store::memory::Memory;
+use tope::{Facts, Limiter};
+
+const NOW_US: u64 = 1_704_067_200_000_000;
+
+fn limiter(text: &str) -> Limiter<Memory> {
+    let policy = read(text, "policy.yaml", &()).unwrap_or_else(|errors| panic!("{errors}"));
+    Limiter::new(Memory::new(10_000).unwrap(), policy).unwrap()
+}
+
+fn facts<'a>(method: &'a str, path: &'a str, headers: &'a HeaderMap, client: Client<'a>) -> Facts<'a> {
+    let address: IpAddr = [192, 0, 2, 1].into();
+    let (host, address) = ("", Some(address));
+    Facts { method, path, other_path: None, host, query: None, headers, address, client, preflight: false, cost: None }
+}
+
+fn passes(limiter: &Limiter<Memory>, facts: &Facts<'_>) -> bool {
+    match limiter.judge(limiter.policy(), facts, NOW_US) {
+        Answer::Ready(judgement) => judgement.unwrap().allowed(),
+        Answer::Pending(_) => panic!("the memory store answers at once"),
+    }
+}
+
+#[test]
+fn a_forged_field_does_not_borrow_the_exemption_of_a_proxy() {
+    let limiter =
+        limiter("address: { trust: 10.0.0.0/8 }\nexempt: ip 10.0.0.0/8\nlimits: { a: { by: ip, rate: 1/h } }");
+    let policy = limiter.policy();
+    let proxy: IpAddr = [10, 0, 0, 1].into();
+    let pays = |fields: &[(&'static str, &'static str)]| {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(*name, value.parse().unwrap());
+        }
+        let address = Some(tope::http::client_addr::client_address(proxy, &headers, &policy.address));
+        let nobody = Client { name: None, plan: 0 };
+        !policy.charges(&Facts { address, ..facts("GET", "/", &headers, nobody) }).is_empty()
+    };
+    assert!(pays(&[("x-forwarded-for", "203.0.113.7"), ("forwarded", "for=1.2.3.4")]));
+    assert!(pays(&[("x-forwarded-for", "203.0.113.7"), ("forwarded", "x")]));
+    assert!(pays(&[("x-forwarded-for", "unknown")]));
+    assert!(pays(&[("x-forwarded-for", "203.0.113.7")]));
+    assert!(!pays(&[]), "the proxy itself");
+    assert!(!pays(&[("x-forwarded-for", "10.1.2.3")]), "a service behind it");
+}

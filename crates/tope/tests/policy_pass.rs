@@ -32,6 +32,36 @@ fn passes(limiter: &Limiter<Memory>, facts: &Facts<'_>) -> bool {
 }
 
 #[test]
+fn alternating_plans_does_not_empty_the_bucket_of_an_address() {
+    let rates = ["5/h", "5/h sliding-log", "6/h", "5/h fixed-window"];
+    for (rate, by) in rates.iter().flat_map(|rate| ["ip", "all", "[ip, route]"].map(|by| (rate, by))) {
+        let limiter = limiter(&format!(
+            "plans: {{ anon: {{ login: 5/h }}, pro: {{ login: {rate} }} }}\n\
+             limits: {{ login: {{ match: POST /login, by: {by}, rate: plan.login }} }}"
+        ));
+        let headers = HeaderMap::new();
+        let clients = [Client { name: None, plan: 0 }, Client { name: Some("acme"), plan: 1 }];
+        let calls = clients.iter().cycle().take(100);
+        let passed = calls.filter(|client| passes(&limiter, &facts("POST", "/login", &headers, **client))).count();
+        assert!((10..=11).contains(&passed), "{rate} by {by}: {passed} of 100 pass");
+    }
+}
+
+#[test]
+fn a_limit_on_one_bucket_of_a_client_is_not_divided_by_plans() {
+    let policy = read(
+        "plans: { a: { r: 5/h }, b: { r: 6/h } }\n\
+         limits:\n  c: { by: client, rate: plan.r }\n  p: { by: [ip, plan], rate: plan.r }\n  i: { by: ip, rate: 5/h }\n  \
+         d: { by: ip, rate: plan.r }",
+        "policy.yaml",
+        &(),
+    )
+    .unwrap();
+    let divided: Vec<bool> = policy.limits().iter().map(tope::policy::Limit::divides_by_plan).collect();
+    assert_eq!(divided, [false, false, false, true]);
+}
+
+#[test]
 fn a_forged_field_does_not_borrow_the_exemption_of_a_proxy() {
     let limiter =
         limiter("address: { trust: 10.0.0.0/8 }\nexempt: ip 10.0.0.0/8\nlimits: { a: { by: ip, rate: 1/h } }");

@@ -111,7 +111,8 @@ impl Charges {
         }
     }
 
-    /// Adds a charge. The compiler has refused policies in which more than sixteen can meet.
+    /// Adds a charge. The compiler has refused policies in which more than sixteen can meet, so this is never full; if
+    /// it were wrong in that, one request may not end the process, and is refused instead.
     fn push(&mut self, budget: u16, key: Range<usize>, cost: u32) {
         let place =
             |place: usize| u16::try_from(place).expect("sixteen keys of eight short parts are below 2^16 bytes");
@@ -130,6 +131,7 @@ struct Same {
 impl Same {
     fn of(&mut self, key: &KeyForm) -> Option<&mut Option<Range<usize>>> {
         match key.parts.as_slice() {
+            _ if key.by_plan => None,
             [Part::Ip] => Some(&mut self.ip),
             [Part::Client] => Some(&mut self.client),
             _ => None,
@@ -172,7 +174,6 @@ mod tests {
         assert_eq!(charges.budgets().len(), 5);
         assert!(!charges.bytes.spilled(), "{} bytes", charges.bytes.len());
     }
-}
     #[test]
     #[cfg(feature = "yaml")]
     fn more_charges_than_there_is_room_for_are_refused() {
@@ -186,3 +187,4 @@ mod tests {
         assert_eq!(charges.budgets().len(), MAX_CHARGES);
         assert!(charges.resolve(&policy).iter().all(|charge| charge.cost == u32::MAX));
     }
+}

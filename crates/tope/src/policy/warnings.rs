@@ -111,7 +111,9 @@ fn above(limit: &Limit, policy: &Policy, findings: &mut Findings) {
         if !few && !other.matching.patterns.is_empty() {
             return false;
         }
-        let keyed = other.key == KeyForm::all() || other.key == limit.key;
+        // A ceiling that each plan has for itself contains no more than its own plan's.
+        let same = other.key.parts == limit.key.parts && other.key.missing == limit.key.missing;
+        let keyed = other.key == KeyForm::all() || (same && (!other.key.by_plan || limit.key.by_plan));
         let distinct = !std::ptr::eq(*other, limit) && other.mode == Mode::Enforce;
         distinct && keyed && covers(&other.matching, &limit.matching)
     };

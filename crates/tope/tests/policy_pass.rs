@@ -62,6 +62,24 @@ fn a_limit_on_one_bucket_of_a_client_is_not_divided_by_plans() {
 }
 
 #[test]
+fn a_method_in_any_case_is_counted() {
+    let limiter = limiter("limits: { login: { match: POST /login, by: ip, rate: 1/h } }");
+    let headers = HeaderMap::new();
+    let nobody = Client { name: None, plan: 0 };
+    let ask = |method| passes(&limiter, &facts(method, "/login", &headers, nobody));
+    assert_eq!(["POST", "post", "Post", "pOST"].map(ask), [true, false, false, false]);
+    assert!(ask("GET"));
+}
+
+#[test]
+fn head_in_any_case_follows_get() {
+    let limiter = limiter("limits: { a: { match: GET /a, by: ip, rate: 1/h } }");
+    let headers = HeaderMap::new();
+    let ask = |method| passes(&limiter, &facts(method, "/a", &headers, Client { name: None, plan: 0 }));
+    assert_eq!(["get", "head", "HEAD", "GET"].map(ask), [true, false, false, false]);
+}
+
+#[test]
 fn a_forged_field_does_not_borrow_the_exemption_of_a_proxy() {
     let limiter =
         limiter("address: { trust: 10.0.0.0/8 }\nexempt: ip 10.0.0.0/8\nlimits: { a: { by: ip, rate: 1/h } }");

@@ -101,3 +101,15 @@ fn a_forged_field_does_not_borrow_the_exemption_of_a_proxy() {
     assert!(!pays(&[]), "the proxy itself");
     assert!(!pays(&[("x-forwarded-for", "10.1.2.3")]), "a service behind it");
 }
+
+#[test]
+fn a_policy_says_which_fields_only_a_trusted_peer_may_send() {
+    let names = |clients: &str| {
+        let text = format!(
+            "address: {{ trust: 10.0.0.0/8 }}\nclients: {{ {clients} }}\nplans: {{ a: {{}} }}\nlimits: {{ a: {{ by: ip, rate: 1/s }} }}"
+        );
+        read(&text, "p", &()).unwrap_or_else(|errors| panic!("{errors}")).stripped().to_vec()
+    };
+    assert_eq!(names("trusted_header: X-User"), ["x-user"]);
+    assert!(names("header: X-Api-Key, keys: { demo-a: { name: a, plan: a } }").is_empty());
+}

@@ -166,6 +166,13 @@ impl Policy {
         self.known.identify(headers, query, trusted_peer)
     }
 
+    /// The header fields that only a trusted peer may send: they name the client, and from anybody else they are not
+    /// believed. Who forwards requests takes them off what comes from other peers, so that no upstream believes them
+    /// either.
+    pub fn stripped(&self) -> &[::http::HeaderName] {
+        self.known.stripped()
+    }
+
     /// The caller that an access log names: `name` as it was logged, `plan` by its name. A plan that is no longer
     /// there is the client's present one, or that of a caller without a key.
     pub fn client_named<'a>(&self, name: Option<&'a str>, plan: Option<&str>) -> Client<'a> {

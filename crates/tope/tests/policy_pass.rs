@@ -113,3 +113,31 @@ fn a_policy_says_which_fields_only_a_trusted_peer_may_send() {
     assert_eq!(names("trusted_header: X-User"), ["x-user"]);
     assert!(names("header: X-Api-Key, keys: { demo-a: { name: a, plan: a } }").is_empty());
 }
+
+fn warnings(text: &str) -> Vec<String> {
+    let policy = read(text, "p", &()).unwrap_or_else(|errors| panic!("{errors}"));
+    policy.warnings().iter().map(|warning| warning.message().to_owned()).collect()
+}
+
+#[test]
+fn preflights_that_no_limit_counts_are_told() {
+    let told = |limits: &str| {
+        warnings(&format!("plans: {{ a: {{ r: 5/s }} }}\nlimits: {{ {limits} }}"))
+            .iter()
+            .any(|warning| warning.starts_with("preflights "))
+    };
+    assert!(told("a: { by: client, rate: plan.r }"));
+    assert!(told("a: { match: /a/**, by: client, rate: 5/s }, b: { match: POST /b, by: ip, rate: 5/s }"));
+    assert!(told("a: { by: client, rate: 5/s }, b: { by: ip, rate: 5/s, mode: shadow }"));
+    assert!(!told("a: { by: client, rate: 5/s }, b: { by: ip, rate: 50/s }"));
+    assert!(!told("a: { by: client, rate: 5/s }, b: { match: OPTIONS /**, by: all, rate: 50/s }"));
+    assert!(!told("a: { match: POST /a, by: client, rate: 5/s }"));
+}
+
+#[test]
+fn a_cost_of_nothing_is_told() {
+    let told = warnings("limits: { a: { by: ip, rate: 5/s, cost: 0 } }");
+    assert!(told.iter().any(|warning| warning.contains("never refuses")), "{told:?}");
+    let some = warnings("limits: { a: { by: ip, rate: 5/s, cost: { /a: 0 } } }");
+    assert!(!some.iter().any(|warning| warning.contains("never refuses")), "{some:?}");
+}

@@ -16,6 +16,7 @@
 //! | `plan`, `cost`, `calendar`, `limit` | how much |
 //! | `guard`, `reach`, `warnings` | what a file as a whole may not say, or seldom means |
 //! | `charges` | what one request must pay |
+//! | `absence` | why a limit asks nothing of it |
 //!
 //! Policies are made of files, so without the feature `yaml` there is one policy, [`Policy::permissive`].
 #![cfg_attr(
@@ -23,6 +24,7 @@
     allow(dead_code, reason = "who compiles a file fills the rooms that are always there")
 )]
 
+mod absence;
 #[cfg(feature = "yaml")]
 mod calendar;
 mod cases;
@@ -61,6 +63,7 @@ mod warnings;
 #[cfg(feature = "yaml")]
 use std::collections::HashSet;
 
+pub use absence::Absence;
 pub use cases::Test;
 pub use charges::Charges;
 pub use clients::KeyDigest;

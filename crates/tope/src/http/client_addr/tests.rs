@@ -25,6 +25,9 @@ fn ask(peer: &str, lines: &[(&'static str, &str)]) -> String {
     client_address(peer.parse().expect("an address"), &headers(&lines), &rules()).to_string()
 }
 
+/// A field and its value.
+type Sent<'a> = (&'static str, &'a str);
+
 const XFF: &str = "x-forwarded-for";
 const FWD: &str = "forwarded";
 /// A trusted peer.
@@ -157,7 +160,7 @@ fn a_client_can_not_forge_through_the_field_that_its_proxy_does_not_write() {
 #[test]
 fn the_field_that_proxies_write_is_read_alone() {
     let both = [(XFF, "203.0.113.7"), (FWD, "for=1.2.3.4")];
-    let rows: &[(Field, &[(&'static str, &str)], &str)] = &[
+    let rows: &[(Field, &[Sent<'_>], &str)] = &[
         (Field::XForwardedFor, &both, "203.0.113.7"),
         (Field::Forwarded, &both, "1.2.3.4"),
         (Field::XForwardedFor, &both[1..], PROXY),

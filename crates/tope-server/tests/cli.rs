@@ -235,6 +235,9 @@ fn explain_says_which_limits_and_buckets() {
     assert!(text(&bad.stdout).contains("the path may not pass: 400"));
 }
 
+/// A limit, and why it does not apply.
+type Because = (&'static str, &'static str);
+
 #[test]
 fn explain_says_why_a_limit_does_not_apply() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -252,8 +255,7 @@ limits:
 ",
     );
     let preflight = ["-H", "Origin: https://a.org", "-H", "Access-Control-Request-Method: GET"];
-    type Row = (&'static str, &'static str);
-    let cases: &[(&[&str], &[Row])] = &[
+    let cases: &[(&[&str], &[Because])] = &[
         (
             &["GET /a/b"],
             &[

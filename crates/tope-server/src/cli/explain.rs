@@ -18,11 +18,11 @@ use tope::{Judgement, Limiter, Policy};
 
 use super::out::Out;
 use super::request::{self, Request};
-use super::table::Table;
 use super::view::{Limit, View};
 use crate::load;
-use crate::replay::formats::Line;
-use crate::replay::pass::Reading;
+use crate::pass::Line;
+use crate::pass::Reading;
+use crate::text::table::Table;
 
 /// Say what a policy makes of one request
 ///

@@ -294,6 +294,24 @@ fn check_and_explain_say_that_each_plan_has_its_own_bucket() {
 }
 
 #[test]
+fn a_memory_file_that_is_not_tope_s_to_write_is_bad_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = |name: &str| {
+        let text = format!("upstream: demo\nmemory: {{ file: {name} }}\nlimits: {{ a: {{ by: ip, rate: 5/s }} }}\n");
+        let file = policy(&folder, &text);
+        let said = refused(&["gateway", &file]);
+        assert_eq!(std::fs::read_to_string(file).expect("it is there"), text, "{said}");
+        said
+    };
+    std::fs::write(folder.path().join("notes"), "my notes").expect("a file");
+    assert!(with("policy.yaml").contains(":2:17: the buckets would be written over a file"));
+    assert!(with("notes").contains("is no file of buckets"));
+    assert_eq!(std::fs::read(folder.path().join("notes")).expect("it is there"), b"my notes");
+    assert!(with("none/state").contains("memory.file can't be written"));
+    assert!(with("notes/state").contains("memory.file can't be written"));
+}
+
+#[test]
 fn the_schema_is_json() {
     let output = tope(&["schema"]);
     let schema: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");

@@ -11,7 +11,9 @@
 //! | [`telemetry`] | metrics and the access log |
 //! | [`reload`], [`state`] | a policy that changes; buckets that outlive a restart |
 //! | [`listen`], [`lingering`], [`shutdown`] | sockets and signals |
-//! | [`replay`] | a log through the same pass that enforces |
+//! | [`pass`] | a request that was written down, through the same pass that enforces |
+//! | [`replay`] | a log through it |
+//! | `text` | columns, numbers and times as they are said |
 
 pub mod admin;
 pub mod cli;
@@ -19,6 +21,7 @@ pub mod gateway;
 pub mod lingering;
 pub mod listen;
 mod load;
+pub mod pass;
 pub mod reload;
 pub mod replay;
 pub mod run;
@@ -27,3 +30,4 @@ pub mod shutdown;
 pub mod state;
 mod talk;
 pub mod telemetry;
+mod text;

@@ -43,7 +43,7 @@ pub(crate) fn policy(path: &Path) -> anyhow::Result<Loaded> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut settings = None;
     let policy = policy::read_and(&text, &path.display().to_string(), &Beside(folder), |file, findings| {
-        settings = Settings::compile(file, folder, findings);
+        settings = Settings::compile(file, path, findings);
     })?;
     let settings = settings.ok_or_else(|| BadInput::new("the settings are wrong"))?;
     Ok(Loaded { policy, settings })

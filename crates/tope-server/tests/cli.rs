@@ -235,6 +235,82 @@ fn explain_says_which_limits_and_buckets() {
     assert!(text(&bad.stdout).contains("the path may not pass: 400"));
 }
 
+/// A limit, and why it does not apply.
+type Because = (&'static str, &'static str);
+
+#[test]
+fn explain_says_why_a_limit_does_not_apply() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = policy(
+        &folder,
+        "exempt: path /healthz
+plans: { free: { r: unlimited } }
+limits:
+  skips: { by: [ip, header X-Tenant], missing: skip, rate: 9/s }
+  holds: { by: ip, rate: 99/s }
+  hole: { match: /a/**, except: /a/b, by: ip, rate: 9/s }
+  open: { by: ip, rate: plan.r }
+  never: { by: ip, rate: 9/s, mode: disabled }
+  named: { by: client, rate: 9/s }
+",
+    );
+    let preflight = ["-H", "Origin: https://a.org", "-H", "Access-Control-Request-Method: GET"];
+    let cases: &[(&[&str], &[Because])] = &[
+        (
+            &["GET /a/b"],
+            &[
+                ("skips", "a part of its key is missing"),
+                ("hole", "it is on /a/** except /a/b"),
+                ("open", "it has no ceiling on this plan"),
+                ("never", "it is disabled"),
+            ],
+        ),
+        (&["/b"], &[("hole", "it is on /a/**"), ("skips", "a part of its key is missing")]),
+        (&["/healthz"], &[("skips", "the request is exempt"), ("hole", "the request is exempt")]),
+        (&[&["OPTIONS /b"][..], &preflight].concat(), &[("named", "it counts no preflights")]),
+    ];
+    for (request, expected) in cases {
+        let output = tope(&[&["explain", &file][..], request].concat());
+        let said = text(&output.stdout);
+        for (limit, because) in *expected {
+            let row = said.lines().find(|line| line.trim_start().starts_with(&format!("{limit} ")));
+            assert!(row.is_some_and(|row| row.ends_with(because)), "{limit} {because} in:\n{said}");
+        }
+    }
+}
+
+#[test]
+fn check_and_explain_say_that_each_plan_has_its_own_bucket() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = policy(
+        &folder,
+        "plans: { free: { r: 5/h }, pro: { r: 6/h } }\nlimits: { login: { match: POST /login, by: ip, rate: plan.r } }\n",
+    );
+    let said = tope(&["check", &file]);
+    let line = "  login  at most what the plan says for each address and plan, on POST /login\n";
+    assert!(text(&said.stdout).contains(line), "{}", text(&said.stdout));
+    let said = tope(&["explain", &file, "POST /login", "--from", "192.0.2.1"]);
+    assert!(text(&said.stdout).contains("ip 192.0.2.1, plan free"), "{}", text(&said.stdout));
+}
+
+#[test]
+fn a_memory_file_that_is_not_tope_s_to_write_is_bad_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = |name: &str| {
+        let text = format!("upstream: demo\nmemory: {{ file: {name} }}\nlimits: {{ a: {{ by: ip, rate: 5/s }} }}\n");
+        let file = policy(&folder, &text);
+        let said = refused(&["gateway", &file]);
+        assert_eq!(std::fs::read_to_string(file).expect("it is there"), text, "{said}");
+        said
+    };
+    std::fs::write(folder.path().join("notes"), "my notes").expect("a file");
+    assert!(with("policy.yaml").contains(":2:17: the buckets would be written over a file"));
+    assert!(with("notes").contains("is no file of buckets"));
+    assert_eq!(std::fs::read(folder.path().join("notes")).expect("it is there"), b"my notes");
+    assert!(with("none/state").contains("memory.file can't be written"));
+    assert!(with("notes/state").contains("memory.file can't be written"));
+}
+
 #[test]
 fn the_schema_is_json() {
     let output = tope(&["schema"]);

@@ -80,6 +80,7 @@ proptest! {
         let rules = client_addr::Rules {
             trust: vec!["::/0".parse().expect("a net"), "0.0.0.0/0".parse().expect("a net")],
             ipv6_prefix: 64,
+            field: client_addr::Field::Either,
         };
         let client = client_addr::client_address(IpAddr::from(peer.to_be_bytes()), &headers, &rules);
         prop_assert_eq!(client, client.to_canonical());

@@ -353,7 +353,9 @@ fn methods_are_told_apart_and_head_follows_get() {
         (true, "HEAD /a"),
         (true, "POST /a"),
         (false, "PUT /a"),
-        (false, "get /a"),
+        (true, "get /a"),
+        (true, "Head /a"),
+        (false, "put /a"),
         (true, "HEAD /b"),
         (false, "GET /b"),
     ] {

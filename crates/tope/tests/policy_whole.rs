@@ -51,7 +51,7 @@ fn doubtful_policies_are_warned_of() {
         ),
         ("limits: { a: { match: /x, rate: 5/min } }", "every caller shares the budget of `a`"),
         (
-            "plans: { p: { x: 1/s } }\nlimits: { a: { by: plan, rate: plan.x } }",
+            "plans: { p: { x: 1/s } }\nlimits: { a: { match: POST /x, by: plan, rate: plan.x } }",
             "every caller shares the budget of `a`",
         ),
         ("limits: { a: { match: /x, by: ip, rate: 20/s }, ceiling: { rate: 10/s } }", "`a` is above `ceiling`"),

@@ -122,6 +122,24 @@ async fn a_client_that_leaves_is_recorded() {
     assert_eq!(ask(&layer, "/api/x", None).await.0, 429);
 }
 
+/// A header that names the client for a trusted proxy is not passed on from anybody else, who would be believed there.
+#[tokio::test]
+async fn a_trusted_header_is_taken_off_others() {
+    let text =
+        "address: { trust: [192.0.2.0/24] }\nclients: { trusted_header: X-User }\nlimits: { api: { rate: 9/min } }";
+    let limiter = Arc::new(Limiter::new(Memory::new(10).unwrap(), policy::read(text, "here", &()).unwrap()).unwrap());
+    let layer = Layer::observed(limiter, Arc::new(Clock::new()), ());
+    let inner = service_fn(async |request: Request<()>| {
+        let user = request.headers().get("x-user").cloned();
+        Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(format!("{user:?}"))))
+    });
+    for (peer, seen) in [([192, 0, 2, 1], "Some(\"admin\")"), ([203, 0, 113, 7], "None")] {
+        let request = Request::get("/").header("x-user", "admin").body(()).unwrap();
+        let answer = layer.for_peer(peer.into(), inner).oneshot(request).await.unwrap();
+        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), seen);
+    }
+}
+
 /// Where services are not made for one peer, each request says whose it is; those that don't share one budget.
 #[tokio::test]
 async fn peers_of_requests() {

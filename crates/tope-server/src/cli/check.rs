@@ -8,11 +8,11 @@ use serde_json::json;
 use tope::Limiter;
 
 use super::out::Out;
-use super::table::Table;
 use super::trial::Failure;
 use super::view::View;
 use super::{NO, plain, trial};
-use crate::replay::pass::Limited;
+use crate::pass::Limited;
+use crate::text::table::Table;
 use crate::{load, talk};
 
 /// Say in plain words what a policy means, and run its tests

@@ -9,19 +9,20 @@ use std::process::ExitCode;
 use anyhow::Context;
 use http::HeaderMap;
 use tope::clock::Clock;
-use tope::core::{Decision, Rate};
+use tope::core::Decision;
 use tope::http::{fields, problem};
+use tope::policy::Absence;
 use tope::store::Answer;
 use tope::store::memory::Memory;
-use tope::{Judgement, Limiter};
+use tope::{Judgement, Limiter, Policy};
 
 use super::out::Out;
 use super::request::{self, Request};
-use super::table::Table;
 use super::view::{Limit, View};
 use crate::load;
-use crate::replay::formats::Line;
-use crate::replay::pass::Reading;
+use crate::pass::Line;
+use crate::pass::Reading;
+use crate::text::table::Table;
 
 /// Say what a policy makes of one request
 ///
@@ -154,7 +155,14 @@ impl Explained<'_> {
             let mut rows = self.rows(limit, first);
             if rows.is_empty() {
                 let none = || "-".to_owned();
-                rows.push([limit.name.clone(), "no".to_owned(), none(), none(), none(), self.why_not(limit)]);
+                rows.push([
+                    limit.name.clone(),
+                    "no".to_owned(),
+                    none(),
+                    none(),
+                    none(),
+                    self.why_not(limit, first.policy()),
+                ]);
             }
             for row in rows {
                 table.row(row);
@@ -164,7 +172,7 @@ impl Explained<'_> {
         if self.view.exempt.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\n  exempt, so that no limit applies: {}", self.view.exempt.join(", "))
+        writeln!(out, "\n  no limit applies to {}", self.view.exempt.join(", "))
     }
 
     /// A row for each rate of this limit that applied.
@@ -201,21 +209,19 @@ impl Explained<'_> {
         if parts.is_empty() { "everybody's".to_owned() } else { parts.join(", ") }
     }
 
-    fn why_not(&self, limit: &Limit) -> String {
-        let plan = usize::from(self.reading.client.plan);
-        if limit.disabled {
-            return "it is disabled".to_owned();
-        }
-        if limit.on_plan(plan).iter().all(|(_, rate)| *rate == Rate::Unlimited) {
-            return "it has no ceiling on this plan".to_owned();
-        }
-        if limit.on.is_empty() && limit.except.is_empty() {
-            let exempt = !self.view.exempt.is_empty();
-            return if exempt { "the request is exempt" } else { "a part of its key is missing" }.to_owned();
-        }
-        let except = if limit.except.is_empty() { String::new() } else { format!(" except {}", limit.except) };
+    fn why_not(&self, limit: &Limit, policy: &Policy) -> String {
+        let compiled = policy.limits().iter().find(|compiled| compiled.name() == limit.name);
+        let why = compiled.and_then(|compiled| policy.absence(compiled, &self.reading.facts()));
         let on = if limit.on.is_empty() { "every request" } else { &limit.on };
-        format!("it is on {on}{except}")
+        match why {
+            Some(Absence::Disabled) => "it is disabled".to_owned(),
+            Some(Absence::Exempt) => "the request is exempt".to_owned(),
+            Some(Absence::Unlimited) => "it has no ceiling on this plan".to_owned(),
+            Some(Absence::Preflight) => "it counts no preflights".to_owned(),
+            Some(Absence::Excepted) => format!("it is on {on} except {}", limit.except),
+            Some(Absence::PartMissing) => "a part of its key is missing".to_owned(),
+            _ => format!("it is on {on}"),
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //! | `plain` | limits in plain words |
 //! | `trial` | a policy's tests, run |
 //! | `request` | a request as it is written on a command line or in a test |
-//! | `out`, `table`, `words` | how things are said |
+//! | `out` | standard output |
 
 pub mod check;
 pub mod completions;
@@ -25,10 +25,8 @@ mod plain;
 pub mod replay;
 mod request;
 pub mod schema;
-pub(crate) mod table;
 mod trial;
 mod view;
-pub(crate) mod words;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 use tope::core::{Algorithm, Calendar, Period, Quota, Rate, rate::Duration};
 
 use super::view::Limit;
-use super::words::count;
+use crate::text::words::count;
 
 /// `at most 5 per minute for each address, on POST /login`
 pub(crate) fn limit(limit: &Limit) -> String {

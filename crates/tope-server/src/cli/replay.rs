@@ -10,9 +10,9 @@ use tope::Limiter;
 
 use super::out::Out;
 use crate::load;
+use crate::pass::{Limited, Pass};
 use crate::replay::decisions::Decisions;
 use crate::replay::formats::Format;
-use crate::replay::pass::{Limited, Pass};
 use crate::replay::progress::Progress;
 use crate::replay::report::Report;
 use crate::replay::simulate;

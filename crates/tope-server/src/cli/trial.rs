@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use tope::policy::Test;
 
-use crate::replay::formats::{Line, Ours};
-use crate::replay::pass::{Outcome, Pass};
+use crate::pass::{Line, Ours};
+use crate::pass::{Outcome, Pass};
 
 /// Virtual time begins at 2024-01-01 00:00 UTC: the first of a month and a Monday, so that every window is fresh.
 const START_US: u64 = 1_704_067_200_000_000;

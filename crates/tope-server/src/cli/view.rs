@@ -70,7 +70,7 @@ impl Limit {
             name: limit.name().to_owned(),
             on: written.map_or(String::new(), on),
             except: written.map_or(String::new(), |written| listed(written.except.as_ref())),
-            by: written.and_then(|written| written.by.as_ref()).map_or(Vec::new(), texts),
+            by: by(written, limit),
             shadow: limit.mode() == Mode::Shadow,
             disabled: limit.mode() == Mode::Disabled,
             status: limit.reject_status(),
@@ -88,6 +88,15 @@ impl Limit {
     pub(crate) fn on_plan(&self, plan: usize) -> &[(String, Rate)] {
         self.rates.get(plan).or(self.rates.first()).map_or(&[], Vec::as_slice)
     }
+}
+
+/// What names a bucket: what was written, and the plan where each has buckets of its own.
+fn by(written: Option<&LimitEntry>, limit: &tope::policy::Limit) -> Vec<String> {
+    let mut by = written.and_then(|written| written.by.as_ref()).map_or(Vec::new(), texts);
+    if limit.divides_by_plan() {
+        by.push("plan".to_owned());
+    }
+    by
 }
 
 fn texts(many: &Many<String>) -> Vec<String> {

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use tope::Budget;
 use tope::core::Decision;
 
-use super::pass::Outcome;
+use crate::pass::Outcome;
 
 /// Writes decisions.
 pub struct Decisions {

@@ -6,7 +6,6 @@
 //! | [`lines`] | bytes to lines |
 //! | [`formats`] | a line of bytes to a request |
 //! | [`order`] | the order of our own access log |
-//! | [`pass`] | a request through the limiter |
 //! | [`simulate`] | the loop: every line once, with the log's time |
 //! | [`tally`] | what is counted |
 //! | [`decisions`] | a JSON object for every request |
@@ -17,7 +16,6 @@ pub mod decisions;
 pub mod formats;
 pub mod lines;
 pub mod order;
-pub mod pass;
 pub mod progress;
 pub mod report;
 pub mod simulate;

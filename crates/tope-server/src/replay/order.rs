@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// So many lines are held back at most for one that is yet to come.
 pub const MOST: usize = 1_000_000;
 
+/// And so many of their bytes.
+const MOST_BYTES: usize = 64 << 20;
+
 /// No two lines of one run of the server are this far out of order in both their number and their time.
 const APART_US: u64 = 1_000_000;
 
@@ -30,6 +33,8 @@ pub struct Order {
     held: BTreeMap<u64, Held>,
     ready: VecDeque<Held>,
     most: usize,
+    bytes: usize,
+    most_bytes: usize,
     restarts: u64,
 }
 
@@ -43,9 +48,18 @@ pub enum Turn {
 }
 
 impl Order {
-    /// Holds back at most so many lines.
+    /// Holds back at most so many lines, and 64 MiB of them.
     pub fn new(most: usize) -> Self {
-        Self { next: 1, passed_us: 0, held: BTreeMap::new(), ready: VecDeque::new(), most, restarts: 0 }
+        Self {
+            next: 1,
+            passed_us: 0,
+            held: BTreeMap::new(),
+            ready: VecDeque::new(),
+            most,
+            bytes: 0,
+            most_bytes: MOST_BYTES,
+            restarts: 0,
+        }
     }
 
     /// How often the numbers began anew: another run of the server.
@@ -67,7 +81,7 @@ impl Order {
             return Turn::Now; // others went before it because too many waited
         }
         if seq == self.next && self.held.is_empty() && self.ready.is_empty() {
-            self.next += 1;
+            self.next = self.next.saturating_add(1);
             self.passed_us = self.passed_us.max(time_us);
             return Turn::Now;
         }
@@ -76,10 +90,12 @@ impl Order {
 
     /// Keeps a line until it is its turn.
     pub fn hold(&mut self, seq: u64, held: Held) {
+        self.bytes += held.bytes.len();
         if let Some(twin) = self.held.insert(seq, held) {
+            self.bytes -= twin.bytes.len();
             self.ready.push_back(twin);
         }
-        while self.held.first_key_value().is_some_and(|(first, _)| *first == self.next || self.held.len() > self.most) {
+        while self.held.first_key_value().is_some_and(|(first, _)| *first == self.next || self.too_much()) {
             self.pass_first();
         }
     }
@@ -96,9 +112,14 @@ impl Order {
         }
     }
 
+    fn too_much(&self) -> bool {
+        self.held.len() > self.most || self.bytes > self.most_bytes
+    }
+
     fn pass_first(&mut self) {
         if let Some((seq, held)) = self.held.pop_first() {
-            self.next = seq + 1;
+            self.next = seq.saturating_add(1);
+            self.bytes -= held.bytes.len();
             self.passed_us = self.passed_us.max(held.time_us);
             self.ready.push_back(held);
         }
@@ -172,5 +193,23 @@ mod tests {
     #[test]
     fn a_line_that_is_too_late_is_no_restart() {
         assert_eq!(judged(1, &[(2, 1), (3, 1), (4, 1), (1, 1), (5, 1)]), (vec![1, 2, 3, 4, 5], 0));
+    }
+
+    #[test]
+    fn lines_that_wait_are_bounded_by_their_bytes() {
+        let mut order = Order { most_bytes: 100, ..Order::new(1_000) };
+        for seq in (2..1_000).step_by(2) {
+            assert_eq!(order.turn(seq, 1), Turn::Later);
+            order.hold(seq, Held { file: 0, line: seq, time_us: 1, bytes: vec![0; 40].into() });
+            assert!(order.bytes <= 100 && order.bytes == 40 * order.held.len(), "{order:?}");
+            while order.ready().is_some() {}
+        }
+        order.finish();
+        assert_eq!(order.bytes, 0);
+    }
+
+    #[test]
+    fn the_last_number_of_all_is_a_number() {
+        assert_eq!(judged(10, &[(u64::MAX, 1), (1, 1), (u64::MAX, 1)]), (vec![2, 1, 3], 0));
     }
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use tope::Budget;
 
 use super::tally::{PerBudget, Place, Tally};
-use crate::cli::table::Table;
-use crate::cli::words::{count, moment, share, span};
+use crate::text::table::Table;
+use crate::text::words::{count, moment, share, span};
 
 /// So many of the callers that a limit refused are named.
 const MOST_CALLERS: usize = 5;

@@ -11,10 +11,10 @@ use super::decisions::Decisions;
 use super::formats::{Broken, Format, Line};
 use super::lines::Raw;
 use super::order::{Held, MOST, Order, Turn};
-use super::pass::Pass;
 use super::progress::Progress;
 use super::source::Source;
 use super::tally::{Place, Tally};
+use crate::pass::Pass;
 
 /// Why a replay can't go on.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl<P: Pass> Replay<'_, P> {
     fn judge(&mut self, place: Place, line: &Line<'_>, now_us: u64) -> Result<(), ReplayError> {
         let judged = self.pass.judge(line, &self.headers, now_us, &mut self.rows);
         let outcome = judged.map_err(ReplayError::Store)?;
-        let rows: &[_] = if matches!(outcome, super::pass::Outcome::BadPath) { &[] } else { &self.rows };
+        let rows: &[_] = if matches!(outcome, crate::pass::Outcome::BadPath) { &[] } else { &self.rows };
         self.tally.request(place, line, now_us, outcome, rows);
         match &mut self.decisions {
             Some(decisions) => decisions.write(place.file, place.line, outcome, rows).map_err(ReplayError::Decisions),

@@ -7,7 +7,7 @@ use tope::Budget;
 use tope::core::Decision;
 
 use super::formats::{Broken, Format, Line};
-use super::pass::{Caller, Outcome};
+use crate::pass::{Caller, Outcome};
 
 /// Callers that one rate refused, at most so many told apart; later ones are counted together.
 const MOST_CALLERS: usize = 1_000_000;

@@ -12,12 +12,12 @@ use tope::store::StoreError;
 
 use super::decisions::Decisions;
 use super::formats::{Format, Line};
-use super::pass::{Caller, Outcome, Pass};
 use super::progress::Progress;
 use super::report::Report;
 use super::simulate::replay;
 use super::source::Source;
 use super::tally::Tally;
+use crate::pass::{Caller, Outcome, Pass};
 
 /// Whoever judges in these tests: every rate applies to every request, for each address.
 struct Model {

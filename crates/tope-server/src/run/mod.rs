@@ -71,6 +71,10 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
     }
     let clock = Arc::new(Clock::new());
     let state = settings.memory_file.clone().map(StateFile::new);
+    if let Some(state) = &state {
+        let hint = "name a folder that exists and that this user may write in";
+        state.probe().map_err(|error| BadInput::new(format!("memory.file can't be written: {error}")).hint(hint))?;
+    }
     let store = Arc::new(store(&settings, state.as_ref(), &clock)?);
     let limiter = Arc::new(Limiter::new(Arc::clone(&store), in_force(loaded, options.shadow))?);
 
@@ -102,7 +106,7 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
     };
     let operating = operation.start(admin, watch)?;
     // Whoever hears this may send signals, so they are listened to by now.
-    greet::listening(server.address(), admin_address, &greeted, options.shadow);
+    greet::listening(server.address(), admin_address, &greeted, &limiter.policy(), options.shadow);
 
     let served = server.run(&shutdown, |worker| {
         let writer = log.as_ref().map(Log::writer);
@@ -136,7 +140,7 @@ fn store(settings: &Settings, state: Option<&StateFile>, clock: &Clock) -> anyho
             talk::say(&format!("warning: {why}; it is now {aside}, and every budget begins full\n"));
             fresh()?
         }
-        Err(error) => return Err(anyhow::Error::new(error).context("memory.file can't be read")),
+        Err(error) => return Err(anyhow::Error::new(error).context("memory.file can't be used")),
     };
     // The places of requests in their order cost a shared counter, which only an access log needs.
     Ok(if settings.access_log { store.in_order() } else { store })

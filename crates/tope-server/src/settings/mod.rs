@@ -24,6 +24,8 @@ use tope::policy::{At, Findings, Place};
 
 pub use upstream::Upstream;
 
+use crate::state::StateFile;
+
 /// What the program runs with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -56,9 +58,13 @@ const MOST_KEYS: u64 = 1 << 32;
 const LONGEST_US: u64 = 24 * 3600 * 1_000_000;
 
 impl Settings {
-    /// Makes settings of what was written. What is wrong is blamed, and then nothing comes back. Other files are named
-    /// relative to `folder`.
-    pub fn compile(file: &File, folder: &Path, findings: &mut Findings) -> Option<Self> {
+    /// Makes settings of what was written in the policy at `path`. What is wrong is blamed, and then nothing comes back.
+    /// Other files are named relative to it.
+    pub fn compile(file: &File, path: &Path, findings: &mut Findings) -> Option<Self> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let keys_file = file.clients.as_ref().and_then(|clients| clients.file.as_ref());
+        let read: Vec<PathBuf> =
+            keys_file.map(|name| folder.join(&name.value)).into_iter().chain([path.to_owned()]).collect();
         let mut asked = Asked { findings, wrong: false };
         let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let seconds = Duration::from_secs;
@@ -80,7 +86,11 @@ impl Settings {
             admin: asked.of(admin_part.and_then(|admin| admin.listen.as_ref()), |text| admin(text), local(9080)),
             access_log: file.log.as_ref().is_some_and(|log| log.access.is_some()),
             max_keys: asked.of(memory.and_then(|memory| memory.max_keys.as_ref()), |most| keys(most.0), 1_000_000),
-            memory_file: memory.and_then(|memory| memory.file.as_ref()).map(|name| folder.join(&name.value)),
+            memory_file: asked.of(
+                memory.and_then(|memory| memory.file.as_ref()),
+                |name| memory_file(folder.join(name), &read).map(Some),
+                None,
+            ),
         };
         asked.of(admin_part.and_then(|admin| admin.token.as_ref()), |_| Err(token()), ());
         (!asked.wrong).then_some(settings)
@@ -152,6 +162,19 @@ fn timeout(us: u64) -> Result<Duration, Fault> {
         return Ok(Duration::from_micros(us));
     }
     Err(("a time-out lies between 1 ms and 24 hours".to_owned(), "write a length of time, as in 30s"))
+}
+
+/// The file is replaced every ten seconds, and so may be none that is read.
+fn memory_file(file: PathBuf, read: &[PathBuf]) -> Result<PathBuf, Fault> {
+    let places = [file.clone(), StateFile::new(file.clone()).fresh()];
+    let same = |a: &Path, b: &Path| {
+        a.components().eq(b.components()) || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+    };
+    if read.iter().any(|read| places.iter().any(|place| same(place, read))) {
+        let message = "the buckets would be written over a file that this policy is read from".to_owned();
+        return Err((message, "name a file of its own, as in `memory: { file: state.tope }`"));
+    }
+    Ok(file)
 }
 
 fn keys(amount: u64) -> Result<usize, Fault> {

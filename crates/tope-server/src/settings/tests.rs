@@ -5,7 +5,7 @@ use super::*;
 fn make(yaml: &str) -> Result<Settings, String> {
     let mut settings = None;
     let read = tope::policy::read_and(yaml, "policy.yaml", &(), |file, findings| {
-        settings = Settings::compile(file, Path::new("etc"), findings);
+        settings = Settings::compile(file, Path::new("etc/policy.yaml"), findings);
     });
     read.map_err(|errors| errors.to_string())?;
     Ok(settings.expect("a file that is right has settings"))
@@ -47,6 +47,11 @@ fn what_is_wrong_says_where_and_what_to_do() {
         ("listen: localhost:8080", "1:9: `localhost:8080` is no address to listen on"),
         ("admin: { listen: 0.0.0.0:9080 }", "1:18: `0.0.0.0:9080` can be reached from elsewhere"),
         ("admin: { listen: '[::ffff:10.0.0.1]:1' }", "1:19: `[::ffff:10.0.0.1]:1` can be reached from elsewhere"),
+        (
+            "memory: { file: policy.yaml }",
+            "1:17: the buckets would be written over a file that this policy is read from",
+        ),
+        ("memory: { file: ./policy.yaml }", "1:17: the buckets would be written over"),
         ("admin: { token: hunter2 }", "1:17: `token` is not in this version"),
         ("upstream: https://a", "1:11: https to an upstream is not in this version"),
         ("upstream: ftp://a", "1:11: `ftp` is no scheme of an upstream"),

@@ -19,6 +19,7 @@ const OURS: &str = "Retry-After, RateLimit, RateLimit-Policy, RateLimit-Limit, R
                     X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource";
 
 /// Whether a request is a CORS preflight. It never carries a key, so it is charged to limits by `ip` and `all` alone.
+/// Browsers spell the method in capitals: `options` is a request like any other, and all limits count it.
 pub fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }

@@ -18,6 +18,8 @@ pub struct Charges {
     rows: ArrayVec<Row, MAX_CHARGES>,
     bytes: SmallVec<[u8; 256]>,
     group: Range<usize>,
+    /// More rates apply than there is room for.
+    over_full: bool,
 }
 
 #[derive(Debug)]
@@ -45,7 +47,9 @@ impl Charges {
         let charge = |row: &'a Row| {
             let key = &self.bytes[usize::from(row.from)..usize::from(row.to)];
             let group = if self.group.is_empty() { key } else { &self.bytes[self.group.clone()] };
-            Charge { budget: &policy.budgets[usize::from(row.budget)], key, group, cost: row.cost }
+            // What can't be charged for must not pass: no limit that is enforced holds so much.
+            let cost = if self.over_full { u32::MAX } else { row.cost };
+            Charge { budget: &policy.budgets[usize::from(row.budget)], key, group, cost }
         };
         self.rows.iter().map(charge).collect()
     }
@@ -53,7 +57,7 @@ impl Charges {
     /// What a request must pay under a policy.
     pub(super) fn new(policy: &Policy, facts: &Facts<'_>) -> Self {
         let mut charges = Self::default();
-        if policy.exempt.iter().any(|exemption| exemption.frees(facts)) {
+        if policy.exempt.iter().any(|exemption| exemption.frees(facts, &policy.address)) {
             return charges;
         }
         let mut same = Same::default();
@@ -74,6 +78,9 @@ impl Charges {
 
     /// Adds what one limit asks for.
     fn add(&mut self, policy: &Policy, limit: &Limit, facts: &Facts<'_>, same: &mut Same) {
+        if self.over_full {
+            return; // the keys of sixteen rows are bounded, those of all limits are not
+        }
         let budgets = limit.budgets(facts.client.plan);
         if (budgets.is_empty() && limit.deny.is_none()) || (facts.preflight && !limit.key.counts_preflights()) {
             return;
@@ -104,11 +111,13 @@ impl Charges {
         }
     }
 
-    /// Adds a charge. The compiler has refused policies in which more than sixteen can meet.
+    /// Adds a charge. The compiler has refused policies in which more than sixteen can meet, so this is never full; if
+    /// it were wrong in that, one request may not end the process, and is refused instead.
     fn push(&mut self, budget: u16, key: Range<usize>, cost: u32) {
         let place =
             |place: usize| u16::try_from(place).expect("sixteen keys of eight short parts are below 2^16 bytes");
-        self.rows.push(Row { budget, from: place(key.start), to: place(key.end), cost });
+        let row = Row { budget, from: place(key.start), to: place(key.end), cost };
+        self.over_full |= self.rows.try_push(row).is_err();
     }
 }
 
@@ -122,6 +131,7 @@ struct Same {
 impl Same {
     fn of(&mut self, key: &KeyForm) -> Option<&mut Option<Range<usize>>> {
         match key.parts.as_slice() {
+            _ if key.by_plan => None,
             [Part::Ip] => Some(&mut self.ip),
             [Part::Client] => Some(&mut self.client),
             _ => None,
@@ -163,5 +173,18 @@ mod tests {
         let charges = policy.charges(&facts);
         assert_eq!(charges.budgets().len(), 5);
         assert!(!charges.bytes.spilled(), "{} bytes", charges.bytes.len());
+    }
+    #[test]
+    #[cfg(feature = "yaml")]
+    fn more_charges_than_there_is_room_for_are_refused() {
+        let policy = crate::policy::read("limits: { a: { rate: 1k/s } }", "p", &()).expect("it is a policy");
+        let mut charges = Charges::default();
+        for _ in 0..MAX_CHARGES {
+            charges.push(0, 0..0, 1);
+        }
+        assert!(charges.resolve(&policy).iter().all(|charge| charge.cost == 1));
+        charges.push(0, 0..0, 1);
+        assert_eq!(charges.budgets().len(), MAX_CHARGES);
+        assert!(charges.resolve(&policy).iter().all(|charge| charge.cost == u32::MAX));
     }
 }

@@ -1,5 +1,6 @@
 //! Parts of a key that the caller chooses divide a budget and don't make one: who sends a new word with each request
-//! has a new bucket with each request. Such a limit needs another beside it that the caller can't step around.
+//! has a new bucket with each request. Such a limit needs another beside it that the caller can't step around. That
+//! `client` stands in the key too changes nothing: whoever has no key is nobody's client, and has an address alone.
 
 use tope_core::Rate;
 
@@ -11,8 +12,7 @@ use super::matching::{Matching, Pattern};
 /// Blames every limit whose key the caller chooses and that no other limit holds.
 pub(super) fn check(limits: &[Limit], findings: &mut Findings) {
     for limit in limits.iter().filter(|limit| limit.mode != Mode::Disabled && !limit.caller_chosen) {
-        let parts = &limit.key.parts;
-        let chosen = parts.iter().any(Part::is_chosen) && !parts.contains(&Part::Client);
+        let chosen = limit.key.parts.iter().any(Part::is_chosen);
         if !chosen || limits.iter().any(|other| holds(other, limit)) {
             continue;
         }

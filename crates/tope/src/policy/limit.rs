@@ -105,6 +105,12 @@ impl Limit {
         self.sizes.len() > 1
     }
 
+    /// Whether each plan has buckets of its own although `by` does not say it: rates that are the plan's, and a key that
+    /// does not name the client.
+    pub const fn divides_by_plan(&self) -> bool {
+        self.key.by_plan
+    }
+
     /// The rates on a plan, each with the name that answers and decisions give it.
     pub fn rates(&self, plan: u16) -> impl Iterator<Item = (String, Rate)> {
         self.size(plan).rates.iter().map(|(slot, rate)| (budget_name(&self.name, *slot), *rate))

@@ -16,6 +16,7 @@
 //! | `plan`, `cost`, `calendar`, `limit` | how much |
 //! | `guard`, `reach`, `warnings` | what a file as a whole may not say, or seldom means |
 //! | `charges` | what one request must pay |
+//! | `absence` | why a limit asks nothing of it |
 //!
 //! Policies are made of files, so without the feature `yaml` there is one policy, [`Policy::permissive`].
 #![cfg_attr(
@@ -23,6 +24,7 @@
     allow(dead_code, reason = "who compiles a file fills the rooms that are always there")
 )]
 
+mod absence;
 #[cfg(feature = "yaml")]
 mod calendar;
 mod cases;
@@ -61,6 +63,7 @@ mod warnings;
 #[cfg(feature = "yaml")]
 use std::collections::HashSet;
 
+pub use absence::Absence;
 pub use cases::Test;
 pub use charges::Charges;
 pub use clients::KeyDigest;
@@ -127,7 +130,7 @@ impl Policy {
         Self {
             budgets: Vec::new(),
             dialects: vec![fields::Dialect::Triple, fields::Dialect::Draft],
-            address: client_addr::Rules { trust: Vec::new(), ipv6_prefix: 64 },
+            address: client_addr::Rules { trust: Vec::new(), ipv6_prefix: 64, field: client_addr::Field::Either },
             paths: path::Rules::default(),
             cors: None,
             docs: None,
@@ -164,6 +167,13 @@ impl Policy {
         trusted_peer: bool,
     ) -> Client<'a> {
         self.known.identify(headers, query, trusted_peer)
+    }
+
+    /// The header fields that only a trusted peer may send: they name the client, and from anybody else they are not
+    /// believed. Who forwards requests takes them off what comes from other peers, so that no upstream believes them
+    /// either.
+    pub fn stripped(&self) -> &[::http::HeaderName] {
+        self.known.stripped()
     }
 
     /// The caller that an access log names: `name` as it was logged, `plan` by its name. A plan that is no longer

@@ -20,6 +20,7 @@ pub(super) fn find(policy: &Policy, findings: &mut Findings) {
         sizes(limit, findings);
         above(limit, policy, findings);
     }
+    preflights(policy, findings);
     forgetful(policy, findings);
     unused(policy, findings);
     untrusted(policy, findings);
@@ -63,6 +64,11 @@ fn quotas(limit: &Limit) -> impl Iterator<Item = Quota> {
 
 fn sizes(limit: &Limit, findings: &mut Findings) {
     let largest = limit.costs.largest();
+    if largest == 0 && quotas(limit).any(|quota| quota.capacity() > 0) {
+        findings
+            .blame(limit.place, format!("`{}` never refuses: every request costs it 0", limit.name))
+            .hint("a cost of 1 or more counts; `mode: disabled` if that is meant");
+    }
     for quota in quotas(limit).filter(|quota| quota.capacity() > 0) {
         let second = u128::from(quota.amount()) * SECOND_US;
         if quota.algorithm() == Algorithm::TokenBucket
@@ -111,7 +117,9 @@ fn above(limit: &Limit, policy: &Policy, findings: &mut Findings) {
         if !few && !other.matching.patterns.is_empty() {
             return false;
         }
-        let keyed = other.key == KeyForm::all() || other.key == limit.key;
+        // A ceiling that each plan has for itself contains no more than its own plan's.
+        let same = other.key.parts == limit.key.parts && other.key.missing == limit.key.missing;
+        let keyed = other.key == KeyForm::all() || (same && (!other.key.by_plan || limit.key.by_plan));
         let distinct = !std::ptr::eq(*other, limit) && other.mode == Mode::Enforce;
         distinct && keyed && covers(&other.matching, &limit.matching)
     };
@@ -140,6 +148,22 @@ fn above(limit: &Limit, policy: &Policy, findings: &mut Findings) {
 fn is_above(own: &Quota, other: &Quota) -> bool {
     let rate = |a: &Quota, b: &Quota| u128::from(a.amount()) * u128::from(b.period_us());
     own.capacity() > other.capacity() && rate(own, other) > rate(other, own)
+}
+
+/// Preflights are charged to limits by `ip` and `all` alone, and anybody can send what looks like one.
+fn preflights(policy: &Policy, findings: &mut Findings) {
+    let takes = |limit: &&Limit| {
+        let patterns = &limit.matching.patterns;
+        let all = patterns.is_empty() || patterns.iter().any(|pattern| pattern.takes("OPTIONS"));
+        limit.mode == Mode::Enforce && all && quotas(limit).next().is_some()
+    };
+    let (counts, others): (Vec<_>, Vec<_>) =
+        policy.limits.iter().filter(takes).partition(|limit| limit.key.counts_preflights());
+    if let (true, Some(limit)) = (counts.is_empty(), others.first()) {
+        findings
+            .blame(limit.place, "preflights (OPTIONS with `Origin`) are counted by no limit")
+            .hint("add one by ip or all, as in `preflights: { match: OPTIONS /**, by: ip, rate: 100/s }`");
+    }
 }
 
 fn forgetful(policy: &Policy, findings: &mut Findings) {

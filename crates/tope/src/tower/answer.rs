@@ -13,7 +13,7 @@ pub(super) fn refusal(judgement: &Judgement, method: &Method, asked: &HeaderMap)
     let policy = judgement.policy();
     let (dialects, now_us) = (&policy.dialects, judgement.now_us());
     let answer = judgement.with_verdict(|verdict| {
-        if grpc::is_grpc(asked) {
+        if grpc::is_grpc_call(method, asked) {
             return grpc::refusal(&verdict, dialects, asked, now_us);
         }
         let status = judgement.refused_by().and_then(|budget| policy.reject_status(budget));
@@ -24,7 +24,7 @@ pub(super) fn refusal(judgement: &Judgement, method: &Method, asked: &HeaderMap)
 
 /// The answer to a request that names no path or host that we would judge.
 pub(super) fn bad_request(why: BadPath, policy: &Policy, method: &Method, asked: &HeaderMap) -> Response<Bytes> {
-    let answer = if grpc::is_grpc(asked) {
+    let answer = if grpc::is_grpc_call(method, asked) {
         grpc::problem(StatusCode::BAD_REQUEST, &why.to_string(), asked)
     } else {
         problem::bad_request(why)
@@ -34,7 +34,7 @@ pub(super) fn bad_request(why: BadPath, policy: &Policy, method: &Method, asked:
 
 /// The answer when the store failed and the policy would rather refuse.
 pub(super) fn store_down(policy: &Policy, method: &Method, asked: &HeaderMap) -> Response<Bytes> {
-    let answer = if grpc::is_grpc(asked) {
+    let answer = if grpc::is_grpc_call(method, asked) {
         grpc::problem(StatusCode::SERVICE_UNAVAILABLE, "the limits can't be checked now", asked)
     } else {
         problem::store_down()

@@ -102,7 +102,7 @@ where
         match answer {
             Answer::Ready(Ok(judgement)) if judgement.allowed() => {
                 let caller = read.caller(&policy, peer_text);
-                request.extensions_mut().insert(caller);
+                pass_on(&mut request, caller, &policy);
                 Answering::passed(self.inner.call(request), After::new(shared, moment, Some(judgement), details))
             }
             Answer::Ready(Ok(judgement)) => {
@@ -115,7 +115,7 @@ where
             }
             Answer::Pending(judging) => {
                 let caller = read.caller(&policy, peer_text);
-                request.extensions_mut().insert(caller);
+                pass_on(&mut request, caller, &policy);
                 // The inner service that was found ready is the one to call; its clone waits in its place.
                 let clone = self.inner.clone();
                 let inner = std::mem::replace(&mut self.inner, clone);
@@ -124,6 +124,16 @@ where
             }
         }
     }
+}
+
+/// Tells the inner service who is calling, and takes off what only a trusted peer may say of that.
+fn pass_on<B>(request: &mut Request<B>, caller: Caller, policy: &Policy) {
+    if !caller.trusted_peer {
+        for name in policy.stripped() {
+            request.headers_mut().remove(name);
+        }
+    }
+    request.extensions_mut().insert(caller);
 }
 
 /// A request, read once.

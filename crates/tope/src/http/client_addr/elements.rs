@@ -9,23 +9,27 @@ use http::header::GetAll;
 const MOST_HOPS: usize = 32;
 const MOST_BYTES: usize = 4096;
 
-/// The hops of a field from the right, all lines joined, to the first that is garbage. Empty elements are nothing.
+/// The hops of a field from the right, all lines joined; `None` is garbage, and nobody reads on beyond it. Empty
+/// elements are nothing.
 pub(super) fn from_right(
     lines: GetAll<'_, HeaderValue>,
     read: fn(&str) -> Option<IpAddr>,
-) -> impl Iterator<Item = IpAddr> {
+) -> impl Iterator<Item = Option<IpAddr>> {
     // A comma within quotes splits too. Then both halves are garbage, which stops the walk: nothing can hide in quotes.
     let elements = lines.into_iter().rev().flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
-    let mut bytes = 0;
-    elements
-        .take_while(move |element| {
-            bytes += element.len() + 1;
-            bytes <= MOST_BYTES
-        })
-        .map(|element| std::str::from_utf8(element).map(|text| text.trim_matches([' ', '\t'])))
-        .filter(|text| *text != Ok(""))
-        .take(MOST_HOPS)
-        .map_while(move |text| read(text.ok()?))
+    let (mut bytes, mut hops) = (0, 0);
+    elements.filter_map(move |element| {
+        bytes += element.len() + 1;
+        if bytes > MOST_BYTES {
+            return Some(None);
+        }
+        let text = std::str::from_utf8(element).map(|text| text.trim_matches([' ', '\t']));
+        if text == Ok("") {
+            return None;
+        }
+        hops += 1;
+        Some(text.ok().filter(|_| hops <= MOST_HOPS).and_then(read))
+    })
 }
 
 /// A hop of `X-Forwarded-For`: an address, perhaps with a port, brackets or quotes.

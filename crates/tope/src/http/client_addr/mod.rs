@@ -6,7 +6,8 @@
 //!
 //! When a request has both fields, a proxy may have written only one of them, and the other is the client's own word.
 //! They are walked together and the walk ends where they part, at the last hop of which both speak: so a client that
-//! forges the field its proxy doesn't write gets no address but that of a hop which is really there.
+//! forges the field its proxy doesn't write gets no address but that of a hop which is really there. A policy that says
+//! which field its proxies write ([`Rules::field`]) has that one read alone.
 //!
 //! | room | what is in it |
 //! |---|---|
@@ -31,6 +32,21 @@ pub struct Rules {
     pub trust: Vec<IpNet>,
     /// IPv6 addresses that share this many leading bits are one caller.
     pub ipv6_prefix: u8,
+    /// The field that the proxies write.
+    pub field: Field,
+}
+
+/// Which field says who a proxy called for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Field {
+    /// Either; where a request has both they have to agree.
+    #[default]
+    Either,
+    /// `X-Forwarded-For` alone.
+    XForwardedFor,
+    /// `Forwarded` alone.
+    Forwarded,
 }
 
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -42,19 +58,14 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, rules: &Rules) -> IpAdd
     if !trusted(peer, rules) {
         return peer;
     }
-    let forwarded = headers.get_all(&FORWARDED);
-    let x_forwarded_for = headers.get_all(&X_FORWARDED_FOR);
-    let (mut forwarded, mut x_forwarded_for) =
-        (elements::from_right(forwarded, elements::forwarded), elements::from_right(x_forwarded_for, elements::plain));
-    match (headers.contains_key(&FORWARDED), headers.contains_key(&X_FORWARDED_FOR)) {
-        (false, false) => peer,
-        (true, false) => walk(peer, forwarded, rules),
-        (false, true) => walk(peer, x_forwarded_for, rules),
-        (true, true) => {
-            let both = std::iter::from_fn(|| forwarded.next().filter(|hop| x_forwarded_for.next() == Some(*hop)));
-            walk(peer, both, rules)
-        }
-    }
+    walk(peer, headers, rules).0
+}
+
+/// Whether `address`, found with these fields, is that of a caller, and not of a proxy of ours at which the walk ended
+/// because what stood left of it was garbage or in dispute. Only the caller itself may be let through by its address:
+/// else whoever sends garbage would have the rights of the proxy.
+pub fn is_callers(address: IpAddr, headers: &HeaderMap, rules: &Rules) -> bool {
+    !trusted(address, rules) || walk(address, headers, rules).1
 }
 
 /// Whether this peer's word about addresses (and clients) is believed.
@@ -63,16 +74,32 @@ pub fn trusted(peer: IpAddr, rules: &Rules) -> bool {
     rules.trust.iter().any(|net| net.contains(&peer))
 }
 
-/// From the nearest hop on, to the first that is not trusted.
-fn walk(peer: IpAddr, hops: impl Iterator<Item = IpAddr>, rules: &Rules) -> IpAddr {
+/// From the nearest hop on, to the first that is not trusted; and whether the walk ended there or with the last hop.
+fn walk(peer: IpAddr, headers: &HeaderMap, rules: &Rules) -> (IpAddr, bool) {
+    let mut forwarded = elements::from_right(headers.get_all(&FORWARDED), elements::forwarded);
+    let mut plain = elements::from_right(headers.get_all(&X_FORWARDED_FOR), elements::plain);
+    let field = match (rules.field, headers.contains_key(&FORWARDED), headers.contains_key(&X_FORWARDED_FOR)) {
+        (Field::Either, true, false) => Field::Forwarded,
+        (Field::Either, false, _) => Field::XForwardedFor,
+        (field, ..) => field,
+    };
+    let mut hop = || match field {
+        Field::XForwardedFor => plain.next(),
+        Field::Forwarded => forwarded.next(),
+        Field::Either => match (forwarded.next(), plain.next()) {
+            (None, None) => None,
+            (a, b) => Some(a.flatten().filter(|_| a == b)),
+        },
+    };
     let mut client = peer;
-    for hop in hops {
-        client = hop;
-        if !trusted(hop, rules) {
+    while let Some(next) = hop() {
+        let Some(next) = next else { return (client, false) };
+        client = next;
+        if !trusted(next, rules) {
             break;
         }
     }
-    client
+    (client, true)
 }
 
 #[cfg(test)]

@@ -5,7 +5,11 @@ use super::*;
 
 fn rules() -> Rules {
     let trust = ["10.0.0.0/8", "192.0.2.1/32", "2001:db8:aaaa::/48"];
-    Rules { trust: trust.iter().map(|net| net.parse().expect("a net")).collect(), ipv6_prefix: 64 }
+    Rules {
+        trust: trust.iter().map(|net| net.parse().expect("a net")).collect(),
+        ipv6_prefix: 64,
+        field: Field::Either,
+    }
 }
 
 fn headers(lines: &[(&'static str, &[u8])]) -> HeaderMap {
@@ -20,6 +24,9 @@ fn ask(peer: &str, lines: &[(&'static str, &str)]) -> String {
     let lines: Vec<_> = lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
     client_address(peer.parse().expect("an address"), &headers(&lines), &rules()).to_string()
 }
+
+/// A field and its value.
+type Sent<'a> = (&'static str, &'a str);
 
 const XFF: &str = "x-forwarded-for";
 const FWD: &str = "forwarded";
@@ -148,6 +155,50 @@ fn a_client_can_not_forge_through_the_field_that_its_proxy_does_not_write() {
     for (lines, expected) in rows {
         assert_eq!(ask(PROXY, lines), *expected, "{lines:?}");
     }
+}
+
+#[test]
+fn the_field_that_proxies_write_is_read_alone() {
+    let both = [(XFF, "203.0.113.7"), (FWD, "for=1.2.3.4")];
+    let rows: &[(Field, &[Sent<'_>], &str)] = &[
+        (Field::XForwardedFor, &both, "203.0.113.7"),
+        (Field::Forwarded, &both, "1.2.3.4"),
+        (Field::XForwardedFor, &both[1..], PROXY),
+        (Field::Forwarded, &both[..1], PROXY),
+        (Field::XForwardedFor, &[(XFF, "203.0.113.7"), (FWD, "x")], "203.0.113.7"),
+        (Field::Forwarded, &[(XFF, "x"), (FWD, "for=203.0.113.7")], "203.0.113.7"),
+    ];
+    for (field, lines, expected) in rows {
+        let lines: Vec<_> = lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        let rules = Rules { field: *field, ..rules() };
+        let client = client_address(PROXY.parse().expect("an address"), &headers(&lines), &rules);
+        assert_eq!(client.to_string(), *expected, "{field:?} {lines:?}");
+    }
+}
+
+#[test]
+fn a_proxy_at_which_the_walk_ended_for_want_of_better_is_not_the_caller() {
+    let rows: &[(&[(&'static str, &str)], bool)] = &[
+        (&[], true),
+        (&[(XFF, "10.0.0.9")], true),
+        (&[(XFF, "10.0.0.9, 10.0.0.2")], true),
+        (&[(XFF, "203.0.113.7")], true),
+        (&[(FWD, "for=10.0.0.9"), (XFF, "10.0.0.9")], true),
+        (&[(XFF, "unknown")], false),
+        (&[(XFF, "unknown, 10.0.0.2")], false),
+        (&[(FWD, "for=_hidden")], false),
+        (&[(FWD, "for=1.2.3.4"), (XFF, "203.0.113.7")], false),
+        (&[(FWD, ""), (XFF, "203.0.113.7")], false),
+        (&[(FWD, "for=10.0.0.2"), (XFF, "203.0.113.7, 10.0.0.2")], false),
+    ];
+    for (lines, expected) in rows {
+        let lines: Vec<_> = lines.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        let headers = headers(&lines);
+        let client = client_address(PROXY.parse().expect("an address"), &headers, &rules());
+        assert_eq!(is_callers(client, &headers, &rules()), *expected, "{lines:?} {client}");
+    }
+    let many = format!("1.2.3.4, {}", vec!["10.0.0.2"; 32].join(", "));
+    assert!(!is_callers("10.0.0.2".parse().expect("an address"), &headers(&[(XFF, many.as_bytes())]), &rules()));
 }
 
 #[test]

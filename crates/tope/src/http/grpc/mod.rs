@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use tope_core::{Outcome, Verdict};
 
 use super::fields::{self, Dialect};
@@ -32,7 +32,13 @@ static GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 static GRPC_STATUS_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 static GRPC_RETRY_PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
-/// Whether a request is a gRPC call, also of gRPC-Web.
+/// Whether a request is a gRPC call, also of gRPC-Web: those are POST ("gRPC over HTTP2", `:method`). Any other request
+/// that calls its body `application/grpc` is told what it is told in HTTP, for 200 would tell it that it passed.
+pub fn is_grpc_call(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::POST && is_grpc(headers)
+}
+
+/// Whether the fields of a request are those of a gRPC call; [`is_grpc_call`] asks for its method too.
 pub fn is_grpc(headers: &HeaderMap) -> bool {
     media_type(headers).is_some()
 }

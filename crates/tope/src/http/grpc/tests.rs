@@ -194,3 +194,13 @@ fn the_other_answers() {
         Some("application/grpc")
     );
 }
+
+#[test]
+fn a_call_is_a_post() {
+    let headers = call("application/grpc");
+    assert!(is_grpc_call(&Method::POST, &headers));
+    for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::PUT] {
+        assert!(!is_grpc_call(&method, &headers), "{method}");
+    }
+    assert!(!is_grpc_call(&Method::POST, &call("application/json")));
+}

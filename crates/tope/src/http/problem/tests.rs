@@ -1,6 +1,6 @@
 use http::HeaderMap;
 use serde_json::{Value, json};
-use tope_core::Quota;
+use tope_core::{Entry, Quota};
 
 use super::super::fields::tests::{entry, quota};
 use super::*;

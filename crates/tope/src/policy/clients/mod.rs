@@ -121,6 +121,14 @@ impl Known {
         self.otherwise
     }
 
+    /// The header that a trusted proxy names clients in, and nobody else may.
+    pub(super) fn stripped(&self) -> &[HeaderName] {
+        match &self.source {
+            Source::Trusted(name) => std::slice::from_ref(name),
+            _ => &[],
+        }
+    }
+
     /// Whether names come from a trusted proxy.
     pub(super) fn trusts(&self) -> bool {
         matches!(self.source, Source::Trusted(_))

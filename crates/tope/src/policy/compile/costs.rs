@@ -13,7 +13,10 @@ pub(super) fn compile(written: Option<&At<Cost>>, rules: Rules, findings: &mut F
     match written.map(|written| (&written.value, written.place)) {
         None => {}
         Some((Cost::Same(amount), place)) => costs.usual = units(&At::new(*amount, place), findings),
-        Some((Cost::Matching(entries), _)) => {
+        Some((Cost::Matching(entries), place)) => {
+            if entries.0.is_empty() {
+                findings.blame(place, "this says no cost").hint("write a number, or a number for each form of `match`");
+            }
             for (text, amount) in &entries.0 {
                 let pattern = matching::parse(text, text.place, rules, findings);
                 let units = units(amount, findings);

@@ -66,6 +66,7 @@ fn limit(
     };
     let asked = Asked { name, rates: &rates.value, shadow: mode == Mode::Shadow, enabled: mode != Mode::Disabled };
     let sizes = plans.sizes(&asked, findings);
+    let key = if sizes.len() > 1 { key.map(KeyForm::of_many_sizes) } else { key };
     let deny = deny(&asked, missing, rates, plans, findings);
     let text = Text { matches: match_text(entry), by: by_text(entry.by.as_ref()) };
     let caller_chosen = entry.caller_chosen.as_ref().is_some_and(|yes| yes.value);

@@ -2,7 +2,7 @@
 
 use crate::http::{client_addr, cors, fields, path};
 use crate::policy::exempt::network;
-use crate::policy::file::{CaseWord, File, HeaderWord, SlashWord};
+use crate::policy::file::{CaseWord, FieldWord, File, HeaderWord, SlashWord};
 use crate::policy::findings::Findings;
 
 /// The version of the format has to be ours.
@@ -16,10 +16,15 @@ pub(super) fn version(file: &File, findings: &mut Findings) {
 
 /// How the caller's address is found.
 pub(super) fn address(file: &File, findings: &mut Findings) -> client_addr::Rules {
-    let mut rules = client_addr::Rules { trust: Vec::new(), ipv6_prefix: 64 };
+    let mut rules = client_addr::Rules { trust: Vec::new(), ipv6_prefix: 64, field: client_addr::Field::Either };
     let Some(written) = &file.address else { return rules };
     let trust = written.trust.iter().flat_map(|trust| &trust.0);
     rules.trust = trust.filter_map(|one| network(one, findings)).collect();
+    rules.field = match written.field.as_ref().map(|word| word.value) {
+        None => client_addr::Field::Either,
+        Some(FieldWord::XForwardedFor) => client_addr::Field::XForwardedFor,
+        Some(FieldWord::Forwarded) => client_addr::Field::Forwarded,
+    };
     if let Some(size) = &written.ipv6 {
         let bits = size.strip_prefix('/').unwrap_or(size).parse().ok().filter(|bits| (32..=128).contains(bits));
         match bits {

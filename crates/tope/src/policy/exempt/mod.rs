@@ -12,6 +12,7 @@ pub(super) use parse::{compile, network};
 
 use super::matching::Pattern;
 use crate::facts::Facts;
+use crate::http::client_addr::{Rules, is_callers};
 
 /// Requests that are of every kind that is named here.
 #[derive(Debug, Default)]
@@ -24,8 +25,9 @@ pub(super) struct Exemption {
 }
 
 impl Exemption {
-    /// Whether no limit applies to the request: every reading of its path has to be exempt.
-    pub(super) fn frees(&self, facts: &Facts<'_>) -> bool {
+    /// Whether no limit applies to the request: every reading of its path has to be exempt, and an address has to be the
+    /// caller's own.
+    pub(super) fn frees(&self, facts: &Facts<'_>, rules: &Rules) -> bool {
         let reads = |path: &str| {
             self.patterns.is_empty()
                 || self.patterns.iter().any(|pattern| pattern.matches(facts.method, path, self.ignore_case))
@@ -33,6 +35,7 @@ impl Exemption {
         let from = || {
             let address = facts.address.map(canonical);
             address.is_some_and(|address| self.networks.iter().any(|network| network.contains(&address)))
+                && facts.address.is_some_and(|address| is_callers(address, facts.headers, rules))
         };
         reads(facts.path) && facts.other_path.is_none_or(reads) && (self.networks.is_empty() || from())
     }

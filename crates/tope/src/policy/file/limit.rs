@@ -26,7 +26,7 @@ record! {
         by: Many<String> = "by",
         /// What becomes of a request without a part of the key.
         missing: At<MissingWord> = "missing",
-        /// The key may be of parts that the caller chooses alone.
+        /// The key may have parts that the caller chooses, with no other limit to hold it.
         caller_chosen: At<bool> = "caller_chosen",
         /// How much. A list: all of them apply.
         #[schemars(required)]

@@ -86,6 +86,9 @@ record! {
     Address is "`address`" {
         /// Proxies whose `Forwarded` and `X-Forwarded-For` count.
         trust: Many<String> = "trust",
+        /// The field that these proxies write, which is then read alone; either unless said, and where a request has
+        /// both they have to agree.
+        field: At<FieldWord> = "field",
         /// IPv6 addresses of one block of this size are one caller; `/64` unless said.
         ipv6: At<String> = "ipv6",
         /// Whether connections begin with a PROXY header; not in this version.
@@ -208,6 +211,17 @@ words! {
         XRateLimit = "x-ratelimit",
         /// None at all; stands alone.
         None = "none",
+    }
+}
+
+words! {
+    /// A field that says who a proxy called for.
+    FieldWord is "field that names callers" {
+        /// `X-Forwarded-For`.
+        #[default]
+        XForwardedFor = "x-forwarded-for",
+        /// `Forwarded`.
+        Forwarded = "forwarded",
     }
 }
 

@@ -34,6 +34,9 @@ pub(super) struct KeyForm {
     /// At least one.
     pub(super) parts: Vec<Part>,
     pub(super) missing: Missing,
+    /// Each plan has a bucket of its own. A bucket is of one size: were it shared by plans of different rates, whoever
+    /// calls on two of them in turn would make it anew with each call.
+    pub(super) by_plan: bool,
 }
 
 /// One fact of a key.
@@ -126,7 +129,7 @@ impl std::fmt::Debug for Seed {
 impl KeyForm {
     /// One bucket for everybody.
     pub(super) fn all() -> Self {
-        Self { parts: vec![Part::All], missing: Missing::Ip }
+        Self { parts: vec![Part::All], missing: Missing::Ip, by_plan: false }
     }
 
     /// Whether it is of `ip` and `all` alone: a browser's preflight carries nothing else that could name its caller.
@@ -152,7 +155,18 @@ impl KeyForm {
                 }
             }
         }
+        if self.by_plan {
+            write_part(&Part::Plan, facts, matching, met, around, bytes);
+        }
         Made::Key
+    }
+
+    /// The key of a limit whose rates are not the same on every plan.
+    #[cfg(feature = "yaml")]
+    pub(super) fn of_many_sizes(mut self) -> Self {
+        // A client is on one plan.
+        self.by_plan = !self.parts.iter().any(|part| matches!(part, Part::Client | Part::Plan));
+        self
     }
 }
 

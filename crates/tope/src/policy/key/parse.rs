@@ -32,7 +32,7 @@ pub(in crate::policy) fn parse(
         findings.blame(by[MOST].place, format!("a key has at most {MOST} parts"));
         return None;
     }
-    Some(KeyForm { parts, missing })
+    Some(KeyForm { parts, missing, by_plan: false })
 }
 
 /// More parts would make keys longer than a store likes, and mean nothing.

@@ -23,13 +23,17 @@ fn facts<'a>(headers: &'a HeaderMap, address: Option<IpAddr>, client: Client<'a>
 
 fn key(form: &KeyForm, facts: &Facts<'_>) -> (Made, Vec<u8>) {
     let mut bytes = Bytes::new();
-    let around = Around { plans: &[], address: &Rules { trust: Vec::new(), ipv6_prefix: 64 }, seed: &SEED };
+    let around = Around {
+        plans: &[],
+        address: &Rules { trust: Vec::new(), ipv6_prefix: 64, field: crate::http::client_addr::Field::Either },
+        seed: &SEED,
+    };
     let made = form.write(facts, &Matching::default(), Met { route: 0, path: facts.path }, around, &mut bytes);
     (made, bytes.to_vec())
 }
 
 fn form(parts: &[Part]) -> KeyForm {
-    KeyForm { parts: parts.to_vec(), missing: Missing::Ip }
+    KeyForm { parts: parts.to_vec(), missing: Missing::Ip, by_plan: false }
 }
 
 fn by_headers(values: &[Vec<u8>; 3]) -> Vec<u8> {
@@ -152,7 +156,7 @@ fn what_is_missing_is_never_one_bucket_for_all() {
     let mut headers = HeaderMap::new();
     let nobody = Client { name: None, plan: 0 };
     let of = |missing, headers: &HeaderMap, last: u8| {
-        let form = KeyForm { parts: vec![part.clone()], missing };
+        let form = KeyForm { parts: vec![part.clone()], missing, by_plan: false };
         key(&form, &facts(headers, Some([192, 0, 2, last].into()), nobody))
     };
     assert_ne!(of(Missing::Ip, &headers, 1), of(Missing::Ip, &headers, 2));

@@ -51,6 +51,18 @@ impl Matching {
         (!self.except.iter().any(matches)).then_some(Met { route, path })
     }
 
+    /// Whether a reading of the path is matched, and `except` alone takes it out.
+    pub(super) fn is_excepted(&self, facts: &Facts<'_>) -> bool {
+        let matches = |path: &str| {
+            let any =
+                |patterns: &[Pattern]| patterns.iter().any(|one| one.matches(facts.method, path, self.ignore_case));
+            (self.patterns.is_empty() || any(&self.patterns)) && any(&self.except)
+        };
+        let host = self.hosts.is_empty() || self.hosts.iter().any(|host| host.is(facts.host));
+        let here = host && self.when.iter().all(|when| when.holds(facts));
+        here && self.meet(facts).is_none() && (matches(facts.path) || facts.other_path.is_some_and(matches))
+    }
+
     /// The segment that a pattern names, of the path that was met.
     pub(super) fn named<'p>(&self, met: Met<'p>, name: &str) -> Option<&'p str> {
         self.patterns.get(usize::from(met.route))?.named(met.path, name)

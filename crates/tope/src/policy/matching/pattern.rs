@@ -46,9 +46,11 @@ impl Pattern {
         self.takes(method) && self.walk(path, ignore_case)
     }
 
-    /// Whether it is for this method.
+    /// Whether it is for this method, in any case: methods are case-sensitive (RFC 9110 section 9.1), and many servers
+    /// take `post` for POST all the same, so a limit on POST has to count it.
     pub(in crate::policy) fn takes(&self, method: &str) -> bool {
-        let takes = |own: &str| own == method || (own == "GET" && method == "HEAD");
+        let takes =
+            |own: &str| own.eq_ignore_ascii_case(method) || (own == "GET" && method.eq_ignore_ascii_case("HEAD"));
         self.methods.is_empty() || self.methods.iter().any(|own| takes(own))
     }
 

@@ -28,7 +28,7 @@ const WORK: usize = 4_000_000;
 
 /// Finds out. `both`: a path may have two readings, whose limits all apply.
 pub(super) fn explore(limits: &[Limit], exempt: &[Exemption], plans: u16, both: bool) -> Reach {
-    let mut walk = Walk::new(limits, exempt, plans);
+    let mut walk = Walk::new(limits, exempt, plans, both);
     let all: Vec<usize> = (0..walk.entries.len()).collect();
     let finished = walk.step(0, all, &mut Vec::new()).is_some();
     if !finished {
@@ -51,7 +51,7 @@ struct Entry<'a> {
 enum Role {
     Match(usize, usize),
     Except(usize),
-    Exempt,
+    Exempt(usize),
 }
 
 struct Walk<'a> {
@@ -64,6 +64,9 @@ struct Walk<'a> {
     seen: HashSet<(usize, Vec<usize>)>,
     ends: HashSet<Vec<usize>>,
     sets: HashSet<Vec<usize>>,
+    /// With two readings: the exemptions that would free a request, and the limits that apply to it all the same when
+    /// its other reading is not freed.
+    freed: Option<HashSet<(Vec<usize>, Vec<usize>)>>,
     most: usize,
     worst: Vec<usize>,
     request: Option<String>,
@@ -71,7 +74,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(limits: &'a [Limit], exempt: &'a [Exemption], plans: u16) -> Self {
+    fn new(limits: &'a [Limit], exempt: &'a [Exemption], plans: u16, both: bool) -> Self {
         let mut entries = Vec::new();
         let mut everywhere = Vec::new();
         for (at, limit) in limits.iter().enumerate().filter(|(_, limit)| limit.mode != Mode::Disabled) {
@@ -84,9 +87,9 @@ impl<'a> Walk<'a> {
             }
         }
         // Who is exempt by an address may come from another.
-        let paths = exempt.iter().filter(|exemption| exemption.networks.is_empty());
-        let paths = paths.flat_map(|exemption| &exemption.patterns);
-        entries.extend(paths.map(|pattern| Entry { pattern, role: Role::Exempt }));
+        let paths = exempt.iter().enumerate().filter(|(_, exemption)| exemption.networks.is_empty());
+        let paths = paths.flat_map(|(at, exemption)| exemption.patterns.iter().map(move |pattern| (at, pattern)));
+        entries.extend(paths.map(|(at, pattern)| Entry { pattern, role: Role::Exempt(at) }));
         Self {
             limits,
             entries,
@@ -96,6 +99,7 @@ impl<'a> Walk<'a> {
             seen: HashSet::new(),
             ends: HashSet::new(),
             sets: HashSet::new(),
+            freed: both.then(HashSet::new),
             most: 0,
             worst: Vec::new(),
             request: None,
@@ -206,13 +210,16 @@ impl<'a> Walk<'a> {
     /// One kind of request: which limits apply to it.
     fn request(&mut self, matched: &[usize], method: &str, host: &str, path: &[&str]) {
         let taken = matched.iter().map(|at| &self.entries[*at]).filter(|entry| entry.pattern.takes(method));
-        let (mut hits, mut excepted) = (Vec::new(), HashSet::new());
+        let (mut hits, mut excepted, mut exempt) = (Vec::new(), HashSet::new(), Vec::new());
         for entry in taken {
             match entry.role {
                 Role::Match(limit, pattern) => hits.push((limit, pattern)),
                 Role::Except(limit) => drop(excepted.insert(limit)),
-                Role::Exempt => return,
+                Role::Exempt(exemption) => exempt.push(exemption),
             }
+        }
+        if !exempt.is_empty() && self.freed.is_none() {
+            return;
         }
         let here = |limit: &usize| {
             let hosts = &self.limits[*limit].matching.hosts;
@@ -223,6 +230,12 @@ impl<'a> Walk<'a> {
         set.extend(self.everywhere.iter().filter(|limit| here(limit)));
         set.sort_unstable();
         set.dedup();
+        if let Some(freed) = self.freed.as_mut().filter(|_| !exempt.is_empty()) {
+            exempt.sort_unstable();
+            exempt.dedup();
+            freed.insert((exempt, set));
+            return;
+        }
         self.reached.extend(hits);
         if !self.sets.contains(&set) {
             let most = most(self.limits, &set, self.plans);
@@ -238,11 +251,15 @@ impl<'a> Walk<'a> {
     /// Two readings of one path may be any two kinds of request.
     fn pair(&mut self) {
         const PAIRS: usize = 1_000;
-        let sets: Vec<Vec<usize>> = self.sets.iter().cloned().collect();
+        // One exemption frees a request when it takes both readings, so two that share one are never charged together.
+        let freed: Vec<(Vec<usize>, Vec<usize>)> = self.freed.take().into_iter().flatten().collect();
+        let sets = self.sets.iter().map(|set| (Vec::new(), set.clone()));
+        let sets: Vec<(Vec<usize>, Vec<usize>)> = sets.chain(freed).collect();
         let mut unions: Vec<Vec<usize>> = Vec::new();
         if sets.len() <= PAIRS {
             let pairs = sets.iter().enumerate().flat_map(|(at, a)| sets[at + 1..].iter().map(move |b| (a, b)));
-            unions.extend(pairs.map(|(a, b)| union(a, b)));
+            let charged = pairs.filter(|((a, _), (b, _))| !a.iter().any(|exemption| b.contains(exemption)));
+            unions.extend(charged.map(|((_, a), (_, b))| union(a, b)));
         } else {
             let everything: Vec<usize> = (0..self.limits.len()).collect();
             unions.push(everything);

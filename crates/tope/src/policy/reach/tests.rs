@@ -100,7 +100,7 @@ proptest! {
         let (mut most, mut reached) = (0, HashSet::new());
         requests(|facts| {
             most = most.max(policy.charges(facts).budgets().len());
-            if policy.exempt.iter().any(|exemption| exemption.frees(facts)) {
+            if policy.exempt.iter().any(|exemption| exemption.frees(facts, &policy.address)) {
                 return;
             }
             for (at, limit) in policy.limits.iter().enumerate() {
@@ -151,6 +151,29 @@ fn two_readings_may_meet_what_no_request_meets() {
     assert_eq!(read(&text("reject"), "p", &()).unwrap().reach.most, 9);
     let errors = read(&text("both"), "p", &()).unwrap_err();
     assert!(errors.problems()[0].message().starts_with("18 rates can meet in one request"));
+}
+
+#[test]
+fn a_reading_that_is_exempt_counts_when_the_other_is_not() {
+    let text = |slash: &str, exempt: &str| {
+        let limits: String = [("a", "/e/*"), ("b", "/e/*/*")]
+            .iter()
+            .flat_map(|(name, path)| {
+                (0..9).map(move |n| format!("  {name}{n}: {{ match: {path}, by: ip, rate: 1/s }}\n"))
+            })
+            .collect();
+        format!("paths: {{ encoded_slash: {slash} }}\nexempt: {exempt}\nlimits:\n{limits}")
+    };
+    let most = |slash, exempt| match read(&text(slash, exempt), "p", &()) {
+        Ok(policy) => policy.reach.most.to_string(),
+        Err(errors) => errors.problems()[0].message().to_owned(),
+    };
+    assert_eq!(most("reject", "path /e/*"), "9");
+    assert!(most("both", "path /e/*").starts_with("18 rates can meet"));
+    // Each exemption takes one reading, and no request is exempt by two halves.
+    assert!(most("both", "[path /e/*, path /e/*/*]").starts_with("18 rates can meet"));
+    // One that takes both frees the request; where the other reading is elsewhere, the nine are charged.
+    assert_eq!(most("both", "path /e/**"), "9");
 }
 
 #[test]

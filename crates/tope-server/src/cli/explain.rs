@@ -63,7 +63,8 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
     let mut out = Out::new();
     writeln!(out, "{} {}", request.method, request.target)?;
     let policy = limiter.policy();
-    match Reading::of(&policy, &line, &headers) {
+    let uri = line.uri();
+    match uri.as_ref().and_then(|uri| Reading::of(&policy, &line, uri, &headers)) {
         Some(reading) => {
             Explained { view: &view, limiter: &limiter, reading: &reading, line: &line, headers: &headers }
                 .write(&mut out)?;
@@ -79,7 +80,7 @@ pub fn run(args: &Explain) -> anyhow::Result<ExitCode> {
 struct Explained<'a> {
     view: &'a View,
     limiter: &'a Limiter<Memory>,
-    reading: &'a Reading<'a>,
+    reading: &'a Reading<'a, 'a>,
     line: &'a Line<'a>,
     headers: &'a HeaderMap,
 }
@@ -102,7 +103,7 @@ impl Explained<'_> {
         Ok(write_refusal(out, &first)?)
     }
 
-    fn judge(&self, reading: &Reading<'_>, now_us: u64) -> anyhow::Result<Judgement> {
+    fn judge(&self, reading: &Reading<'_, '_>, now_us: u64) -> anyhow::Result<Judgement> {
         match self.limiter.judge(self.limiter.policy(), &reading.facts(), now_us) {
             Answer::Ready(judgement) => judgement.context("the store failed"),
             Answer::Pending(_) => anyhow::bail!("the memory store did not answer at once"),
@@ -117,7 +118,9 @@ impl Explained<'_> {
         while left > 0 {
             let cost = u32::try_from(left).unwrap_or(u32::MAX);
             let line = Line { cost: Some(cost), ..self.line.clone() };
-            let Some(reading) = Reading::of(&policy, &line, self.headers) else { return Ok(None) };
+            let uri = line.uri();
+            let reading = uri.as_ref().and_then(|uri| Reading::of(&policy, &line, uri, self.headers));
+            let Some(reading) = reading else { return Ok(None) };
             self.judge(&reading, now_us)?;
             left -= u64::from(cost);
         }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use http::Uri;
+
 /// One request of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -22,6 +24,13 @@ pub struct Line<'a> {
     pub cost: Option<u32>,
     /// What only our own log knows.
     pub ours: Option<Ours<'a>>,
+}
+
+impl Line<'_> {
+    /// The target as a server reads it; `None` where none does.
+    pub(crate) fn uri(&self) -> Option<Uri> {
+        self.target.as_deref().unwrap_or("/").parse().ok()
+    }
 }
 
 /// What our own access log knows beyond other logs.

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Uri};
 use tope::core::Decision;
 use tope::facts::{Client, Facts};
 use tope::http::path::{Path, normalise};
@@ -23,7 +23,6 @@ use tope::store::{Answer, Store, StoreError};
 use tope::{Budget, Limiter, Policy};
 
 pub use self::line::{Line, Ours};
-use self::target::Target;
 
 /// What a replay asks of whoever judges.
 pub trait Pass {
@@ -97,7 +96,9 @@ impl<S: Store> Pass for Limited<S> {
         now_us: u64,
         rows: &mut Vec<(u16, Decision)>,
     ) -> Result<Outcome<'a>, StoreError> {
-        let Some(reading) = Reading::of(&self.policy, line, headers) else { return Ok(Outcome::BadPath) };
+        let uri = line.uri();
+        let reading = uri.as_ref().and_then(|uri| Reading::of(&self.policy, line, uri, headers));
+        let Some(reading) = reading else { return Ok(Outcome::BadPath) };
         let judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
             Answer::Ready(judgement) => judgement?,
             Answer::Pending(_) => unreachable!("a replay is given a store that answers at once"),
@@ -115,13 +116,13 @@ impl<S: Store> Pass for Limited<S> {
 
 /// A line, read as a door reads a request: once.
 #[derive(Debug)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct Reading<'a, 'u> {
     line: &'a Line<'a>,
     headers: &'a HeaderMap,
-    query: Option<&'a str>,
-    host: Cow<'a, str>,
+    query: Option<&'u str>,
+    host: Cow<'u, str>,
     /// The path in its one form.
-    pub(crate) path: Path<'a>,
+    pub(crate) path: Path<'u>,
     /// The caller's address.
     pub(crate) address: Option<IpAddr>,
     /// Who is calling.
@@ -129,10 +130,10 @@ pub(crate) struct Reading<'a> {
     preflight: bool,
 }
 
-impl<'a> Reading<'a> {
-    /// Reads a line; `None` when its path may not pass.
-    pub(crate) fn of(policy: &'a Policy, line: &'a Line<'a>, headers: &'a HeaderMap) -> Option<Self> {
-        let target = Target::of(line, headers);
+impl<'a: 'u, 'u> Reading<'a, 'u> {
+    /// Reads a line with its [`uri`](Line::uri); `None` when its path may not pass.
+    pub(crate) fn of(policy: &'a Policy, line: &'a Line<'a>, uri: &'u Uri, headers: &'a HeaderMap) -> Option<Self> {
+        let (target, host) = target::read(line, uri, headers).ok()?;
         let path = normalise(target.path, policy.paths).ok()?;
         // Our own log has the caller already; others have the peer.
         let (address, client, preflight) = if let Some(ours) = &line.ours {
@@ -143,7 +144,7 @@ impl<'a> Reading<'a> {
             let client = policy.identify(headers, target.query, trusted);
             (address, client, is_preflight(&line.method, headers))
         };
-        Some(Self { line, headers, query: target.query, host: target.host, path, address, client, preflight })
+        Some(Self { line, headers, query: target.query, host, path, address, client, preflight })
     }
 
     /// What limits may ask of it.

@@ -1,64 +1,36 @@
-//! What a target says: `/path?query`, or `http://host/path?query` as proxies are sent it.
+//! What a target says, read as the door reads it: `/path?query`, or `http://host/path?query` as proxies are sent it.
 
 use std::borrow::Cow;
 
-use http::HeaderMap;
-use http::header::HOST;
+use http::{HeaderMap, Method, Uri};
+use tope::http::path::{self, BadPath, Target};
 
 use super::Line;
 
-/// What a target says: `/path?query`, or `http://host/path?query` as proxies are sent it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Target<'a> {
-    /// The path as sent.
-    pub(crate) path: &'a str,
-    /// The query without its `?`.
-    pub(crate) query: Option<&'a str>,
-    /// The host, lower case, without port and final dot.
-    pub(crate) host: Cow<'a, str>,
-}
-
-impl<'a> Target<'a> {
-    /// Of a line and its header fields.
-    pub(crate) fn of(line: &'a Line<'_>, headers: &'a HeaderMap) -> Self {
-        let named = if line.host.is_empty() { headers.get(HOST).and_then(|host| host.to_str().ok()) } else { None };
-        Self::new(line.target.as_deref().unwrap_or("/"), named.unwrap_or(&line.host))
-    }
-
-    /// Of a target as sent, and the host that was named beside it.
-    pub(crate) fn new(target: &'a str, host: &'a str) -> Self {
-        let (host, target) = absolute(target).unwrap_or((host, target));
-        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        // What a browser keeps to itself, some logs have.
-        let query = query.map(|query| query.split('#').next().unwrap_or_default());
-        Self { path: if path.is_empty() { "/" } else { path }, query, host: bare_host(host) }
-    }
-}
-
-fn absolute(target: &str) -> Option<(&str, &str)> {
-    let (scheme, rest) = target.split_once("://")?;
-    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return None;
-    }
-    let authority_ends = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, target) = rest.split_at(authority_ends);
-    Some((authority.rsplit_once('@').map_or(authority, |(_, host)| host), target))
-}
-
-fn bare_host(host: &str) -> Cow<'_, str> {
-    let bracket = host.rfind(']').unwrap_or(0);
-    let bare = host[bracket..].rfind(':').map_or(host, |colon| &host[..bracket + colon]);
-    let bare = bare.strip_suffix('.').unwrap_or(bare);
-    if bare.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        Cow::Owned(bare.to_ascii_lowercase())
-    } else {
-        Cow::Borrowed(bare)
-    }
+/// Path and query of a line's target, and the host that it or the line names.
+pub(super) fn read<'u>(
+    line: &'u Line<'_>,
+    uri: &'u Uri,
+    headers: &'u HeaderMap,
+) -> Result<(Target<'u>, Cow<'u, str>), BadPath> {
+    let method = Method::from_bytes(line.method.as_bytes()).unwrap_or_default();
+    let target = path::target(&method, uri)?;
+    let beside = uri.authority().is_none() && !line.host.is_empty();
+    let host = if beside { path::plain_host(&line.host)? } else { path::host(uri, headers)? };
+    Ok((target, host))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn said(method: &str, target: &str, host: &str) -> Option<(String, Option<String>, String)> {
+        let line = Line { method: method.into(), target: Some(target.into()), host: host.into(), ..Line::default() };
+        let uri = line.uri()?;
+        let headers = HeaderMap::new();
+        let (target, host) = read(&line, &uri, &headers).ok()?;
+        Some((target.path.to_owned(), target.query.map(str::to_owned), host.into_owned()))
+    }
 
     #[test]
     fn targets_say_path_query_and_host() {
@@ -66,14 +38,30 @@ mod tests {
             ("/a/b", "", ("/a/b", None, "")),
             ("/a?x=1?y", "API.Example.org:8080", ("/a", Some("x=1?y"), "api.example.org")),
             ("/a?", "example.org.", ("/a", Some(""), "example.org")),
-            ("http://u@Example.org:80/a?b", "other", ("/a", Some("b"), "example.org")),
+            ("/a?b#c", "", ("/a", Some("b"), "")),
+            ("http://Example.org:80/a?b", "other", ("/a", Some("b"), "example.org")),
             ("HTTPS://example.org?b", "", ("/", Some("b"), "example.org")),
-            ("*", "[::1]:80", ("*", None, "[::1]")),
             ("/a", "[::1]", ("/a", None, "[::1]")),
             ("/go/http://x/y", "", ("/go/http://x/y", None, "")),
         ];
         for (target, host, (path, query, expected)) in cases {
-            assert_eq!(Target::new(target, host), Target { path, query, host: expected.into() }, "{target} at {host}");
+            let expected = Some((path.to_owned(), query.map(str::to_owned), expected.to_owned()));
+            assert_eq!(said("GET", target, host), expected, "{target} at {host}");
+        }
+        assert_eq!(said("OPTIONS", "*", "[::1]:80"), Some(("*".to_owned(), None, "[::1]".to_owned())));
+    }
+
+    #[test]
+    fn what_no_server_takes_is_not_read() {
+        for (method, target, host) in [
+            ("GET", "*", ""),
+            ("CONNECT", "example.org:443", ""),
+            ("GET", "a", ""),
+            ("GET", "/a b", ""),
+            ("GET", "/a", "a b"),
+            ("GET", "http://u@example.org/a", ""),
+        ] {
+            assert_eq!(said(method, target, host), None, "{method} {target} {host}");
         }
     }
 }

@@ -67,6 +67,7 @@ pub(super) fn parse(
         Err(error) => {
             let place = error.location().map_or(top, |location| at(sheet, location));
             let message = traps::without_place(&error.to_string());
+            let place = traps::tab(text, place, &message).unwrap_or(place);
             let shown = !secret && !traps::may_show_a_key(text, place.line());
             let hint = traps::hint(text, place, &message);
             let finding = findings.blame(place, message);

@@ -54,6 +54,13 @@ pub(super) fn hint(text: &str, place: Place, message: &str) -> Option<&'static s
     None
 }
 
+/// Where the tab is that a message is about: readers of YAML blame what stands behind it.
+pub(super) fn tab(text: &str, place: Place, message: &str) -> Option<Place> {
+    let line = text.lines().nth(usize::try_from(place.line()).ok()?.checked_sub(1)?)?;
+    let before = line.chars().position(|c| c == '\t').filter(|_| message.starts_with("tabs "))?;
+    Some(Place { column: u32::try_from(before + 1).ok()?.min(place.column()), ..place })
+}
+
 /// Whether the line may hold an API key or a secret, as far as can be told of a text that is no YAML.
 pub(super) fn may_show_a_key(text: &str, line: u32) -> bool {
     let lines: Vec<&str> = text.lines().take(usize::try_from(line).unwrap_or(usize::MAX)).collect();

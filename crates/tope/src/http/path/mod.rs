@@ -23,7 +23,7 @@ mod target;
 use std::borrow::Cow;
 use std::fmt;
 
-pub use target::{Target, host, target};
+pub use target::{Target, host, plain_host, target};
 
 /// How paths are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -43,10 +43,10 @@ pub fn host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Cow<'a, str>, Ba
     let mut said = headers.get_all(HOST).iter();
     let field = match (said.next(), said.next()) {
         (None, _) => None,
-        (Some(field), None) => Some(plain(field.to_str().map_err(|_| BadPath::Host)?)?),
+        (Some(field), None) => Some(plain_host(field.to_str().map_err(|_| BadPath::Host)?)?),
         (Some(_), Some(_)) => return Err(BadPath::Host),
     };
-    let authority = uri.authority().map(Authority::as_str).map(plain).transpose()?;
+    let authority = uri.authority().map(Authority::as_str).map(plain_host).transpose()?;
     match (authority, field) {
         (Some(authority), Some(field)) if authority != field => Err(BadPath::Host),
         (Some(host), _) | (None, Some(host)) => Ok(host),
@@ -55,7 +55,10 @@ pub fn host<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Cow<'a, str>, Ba
 }
 
 /// One `host[:port]` without its port and final dot, in lower case.
-fn plain(text: &str) -> Result<Cow<'_, str>, BadPath> {
+///
+/// # Errors
+/// [`BadPath::Host`] when it is no host.
+pub fn plain_host(text: &str) -> Result<Cow<'_, str>, BadPath> {
     let end = if text.starts_with('[') {
         text.find(']').ok_or(BadPath::Host)? + 1
     } else {

@@ -77,12 +77,13 @@ fn a_damaged_file_is_put_aside_and_said_so() {
     let whole = std::fs::read(&file).unwrap();
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
-    for damaged in [&whole[..whole.len() - 1], &flipped, b"", b"something else"] {
+    for damaged in [&whole[..whole.len() - 1], &flipped, b"", b"tope buckets 1\nsomething else"] {
         std::fs::write(&file, damaged).unwrap();
         let mut gateway = start(folder.path());
         let warning = gateway.wait_for("warning:", 0);
         assert!(warning.contains("state.tope.broken") && warning.contains("every budget begins full"), "{warning}");
         assert_eq!(std::fs::read(&aside).unwrap(), damaged);
+        std::fs::remove_file(&aside).unwrap();
         assert_eq!(take(&gateway, 1), [1; 5]);
         assert!(gateway.stop().success());
     }

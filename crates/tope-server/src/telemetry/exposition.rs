@@ -112,7 +112,7 @@ impl Collector for Metrics {
         counter(
             &mut encoder,
             "overflowed",
-            "Newcomers counted together because all places held more debt",
+            "Charges of newcomers that were judged by a shared bucket",
             counts.overflowed,
         )?;
         counter(

@@ -198,3 +198,18 @@ fn a_switch_that_nobody_asked_for_is_502() {
     let gateway = Gateway::to(&upstream.url());
     assert_eq!(get(&mut Peer::connect(gateway.address), "/"), 502);
 }
+
+#[test]
+fn an_answer_that_nobody_reads_holds_up_no_other() {
+    let gateway = Gateway::to(&format!("h2c://{}", h2c()));
+    let mut stalled: Vec<Peer> = (0..3).map(|_| Peer::connect(gateway.address)).collect();
+    for one in &mut stalled {
+        one.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(status(&one.head()), 200);
+    }
+    // Until the sockets are full.
+    std::thread::sleep(Duration::from_millis(500));
+    let mut other = Peer::connect(gateway.address);
+    other.stream().set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    assert_eq!(get(&mut other, "/small"), 200);
+}

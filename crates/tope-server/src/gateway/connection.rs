@@ -24,12 +24,14 @@ use super::serve::Settings;
 use crate::shutdown::{Phase, Shutdown};
 
 /// Streams that one HTTP/2 connection may have open.
-const STREAMS: u32 = 200;
+const STREAMS: u32 = 100;
 /// Streams that a client may have opened and reset before they were looked at, and made us reset: rapid reset is bounded.
 const RESETS: usize = 20;
 const FAULTS: usize = 1024;
 /// What hyper may buffer for one connection.
 const BUFFER: usize = 64 << 10;
+/// What hyper may buffer for one stream of HTTP/2.
+const STREAM_BUFFER: usize = 32 << 10;
 
 /// How connections are served: the same for all of a worker.
 #[derive(Debug)]
@@ -48,6 +50,7 @@ impl Protocols {
         http2
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
+            .max_send_buf_size(STREAM_BUFFER)
             .max_header_list_size(u32::try_from(settings.header_bytes).unwrap_or(u32::MAX))
             .max_pending_accept_reset_streams(RESETS)
             .max_local_error_reset_streams(FAULTS)

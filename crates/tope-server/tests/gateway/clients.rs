@@ -186,3 +186,14 @@ fn connections_above_the_maximum_wait_their_turn() {
     held.pop();
     assert_eq!(status(&third.head()), 200);
 }
+
+#[test]
+fn an_http2_client_may_have_a_hundred_requests_open() {
+    let gateway = Gateway::to("demo");
+    let mut client = Peer::connect(gateway.address);
+    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    let head = client.bytes(9);
+    assert_eq!(head[3], 4, "SETTINGS");
+    let settings = client.bytes(usize::from(u16::from_be_bytes([head[1], head[2]])));
+    assert!(settings.chunks(6).any(|one| one == [0, 3, 0, 0, 0, 100]), "{settings:?}");
+}

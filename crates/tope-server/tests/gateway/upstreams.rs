@@ -213,3 +213,15 @@ fn an_answer_that_nobody_reads_holds_up_no_other() {
     other.stream().set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     assert_eq!(get(&mut other, "/small"), 200);
 }
+
+#[test]
+fn a_head_that_is_too_large_is_502() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.head();
+        let long = "x".repeat(100 << 10);
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {long}\r\n\r\n"));
+        peer.rest();
+    });
+    let gateway = Gateway::to(&upstream.url());
+    assert_eq!(get(&mut Peer::connect(gateway.address), "/"), 502);
+}

@@ -28,6 +28,7 @@ const OPTIONS: u8 = 1;
 const HOP: u8 = 2;
 const CODINGS: u8 = 4;
 const CALLER: u8 = 8;
+const ALIAS: u8 = 16;
 
 impl Found {
     fn has(self, what: u8) -> bool {
@@ -50,10 +51,29 @@ fn survey(fields: &HeaderMap) -> Found {
             | "http2-settings" => HOP,
             "x-tope-client" | "x-tope-plan" | "forwarded" | "x-real-ip" | "x-forwarded-for" | "x-forwarded-proto"
             | "x-forwarded-host" => CALLER,
+            other if is_alias(other) => ALIAS,
             _ => 0,
         };
     }
     found
+}
+
+/// Whether many servers (CGI, WSGI, PHP) read this name as that of a field that says who is calling: they tell `_` and
+/// `-` apart no more.
+fn is_alias(name: &str) -> bool {
+    name.contains('_') && is_callers(&name.replace('_', "-"))
+}
+
+/// Whether a name says who is calling.
+fn is_callers(name: &str) -> bool {
+    matches!(name, "x-tope-client" | "x-tope-plan" | "forwarded" | "x-real-ip") || name.starts_with("x-forwarded-")
+}
+
+fn drop_aliases(fields: &mut HeaderMap) {
+    let aliases: Vec<_> = fields.keys().filter(|name| is_alias(name.as_str())).cloned().collect();
+    for name in aliases {
+        fields.remove(name);
+    }
 }
 
 /// Removes what belongs to the connection that a message came over, except a switch of protocols when `upgrade`.
@@ -113,6 +133,9 @@ pub(crate) fn request(fields: &mut HeaderMap, host: Option<&HeaderValue>, caller
         if trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));
         }
+    }
+    if found.has(ALIAS) {
+        drop_aliases(fields);
     }
     if found.has(CALLER) {
         fields.remove(X_TOPE_CLIENT);

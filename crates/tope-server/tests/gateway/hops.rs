@@ -31,6 +31,21 @@ fn fields_of_one_hop_and_forged_identities_stop_here() {
 }
 
 #[test]
+fn an_identity_forged_by_an_underscore_stops_here() {
+    let upstream = Upstream::start(echo);
+    for trusted_peer in [false, true] {
+        let gateway = Gateway::start(&[&upstream.url()], Options { trusted_peer, ..Options::default() });
+        let seen = echoed(
+            &gateway,
+            "X_Tope_Client: root\r\nX-Tope_Client: root\r\nx_tope-plan: root\r\nX_Forwarded_For: root\r\n\
+             X-Forwarded_Port: root\r\nX_Real_IP: root\r\nmy_own: kept\r\n",
+        );
+        assert!(!seen.contains("root"), "{seen}");
+        assert_eq!((field(&seen, "my_own"), field(&seen, "x-tope-client")), (Some("kept"), Some("acme")));
+    }
+}
+
+#[test]
 fn a_trusted_peer_is_added_to() {
     let upstream = Upstream::start(echo);
     let options = Options { trusted_peer: true, ..Options::default() };

@@ -13,7 +13,7 @@ use http::{Request, Response, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use pin_project_lite::pin_project;
 use tokio::net::TcpStream;
 
@@ -21,6 +21,7 @@ use super::Upload;
 use super::client_io::{ClientIo, Patience};
 use super::load::{Busy, Counted, Load};
 use super::serve::Settings;
+use super::stall::{Streams, may_pause};
 use crate::shutdown::{Phase, Shutdown};
 
 /// Streams that one HTTP/2 connection may have open.
@@ -37,7 +38,7 @@ const STREAM_BUFFER: usize = 32 << 10;
 #[derive(Debug)]
 pub(crate) struct Protocols {
     http1: http1::Builder,
-    http2: http2::Builder<TokioExecutor>,
+    http2: http2::Builder<Streams>,
     patience: Patience,
 }
 
@@ -46,7 +47,7 @@ impl Protocols {
         let mut http1 = http1::Builder::new();
         http1.max_header_size(settings.header_bytes).max_buf_size(BUFFER.max(settings.header_bytes));
         http1.header_read_timeout(None);
-        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        let mut http2 = http2::Builder::new(Streams { idle: settings.idle });
         http2
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
@@ -75,7 +76,7 @@ impl Protocols {
         };
         let Some((io, is_http2)) = accepted else { return };
         let io = TokioIo::new(io);
-        let service = Adapter { service: RefCell::new(service), load: Arc::clone(&load) };
+        let service = Adapter { service: RefCell::new(service), load: Arc::clone(&load), idle: self.patience.idle };
         if is_http2 {
             let connection = self.http2.serve_connection(io, service);
             let idle = Some((self.patience.idle, load));
@@ -107,7 +108,12 @@ async fn drive<C: Future>(
         let mut end = shutdown.phase() > Phase::Running;
         if let Some((sleep, period, load)) = &mut timer {
             while sleep.as_mut().poll(cx).is_ready() {
-                end |= load.is_idle() && load.begun() == begun;
+                let idle = load.is_idle() && load.begun() == begun;
+                if idle && asked {
+                    // Everything has been said and is not taken.
+                    return Poll::Ready(());
+                }
+                end |= idle;
                 begun = load.begun();
                 sleep.as_mut().reset(tokio::time::Instant::now() + *period);
             }
@@ -126,6 +132,7 @@ async fn drive<C: Future>(
 struct Adapter<S> {
     service: RefCell<S>,
     load: Arc<Load>,
+    idle: Duration,
 }
 
 impl<S, B> hyper::service::Service<Request<Incoming>> for Adapter<S>
@@ -143,7 +150,7 @@ where
         };
         let linger = request.version() == Version::HTTP_2;
         let request = request.map(|body| Upload::new(body, linger));
-        Answering::Running { future: service.call(request), busy: Some(self.load.begin()) }
+        Answering::Running { future: service.call(request), busy: Some(self.load.begin()), idle: self.idle }
     }
 }
 
@@ -163,7 +170,7 @@ pin_project! {
     /// A service's future whose request counts until its answer's body has ended.
     #[project = Answered]
     pub(crate) enum Answering<F> {
-        Running { #[pin] future: F, busy: Option<Busy> },
+        Running { #[pin] future: F, busy: Option<Busy>, idle: Duration },
         NotReady,
     }
 }
@@ -175,9 +182,10 @@ where
     type Output = Result<Response<Counted<B>>, NotReady>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Answered::Running { future, busy } = self.project() else { return Poll::Ready(Err(NotReady)) };
+        let Answered::Running { future, busy, idle } = self.project() else { return Poll::Ready(Err(NotReady)) };
         let Ok(response) = ready!(future.poll(cx));
         let busy = busy.take().expect("polled once after it was ready");
-        Poll::Ready(Ok(response.map(|body| Counted::new(body, busy))))
+        let patience = (!may_pause(response.headers())).then_some(*idle);
+        Poll::Ready(Ok(response.map(|body| Counted::new(body, busy, patience))))
     }
 }

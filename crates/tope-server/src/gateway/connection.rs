@@ -29,6 +29,8 @@ const STREAMS: u32 = 100;
 /// Streams that a client may have opened and reset before they were looked at, and made us reset: rapid reset is bounded.
 const RESETS: usize = 20;
 const FAULTS: usize = 1024;
+/// How long a client that has connected before the end may take to begin a request.
+const LAST_CALL: Duration = Duration::from_secs(1);
 /// What hyper may buffer for one connection.
 const BUFFER: usize = 64 << 10;
 /// What hyper may buffer for one stream of HTTP/2.
@@ -70,9 +72,14 @@ impl Protocols {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let load = Arc::<Load>::default();
+        let mut accepting = pin!(ClientIo::accept(stream, Arc::clone(&load), self.patience));
         let accepted = tokio::select! {
-            accepted = ClientIo::accept(stream, Arc::clone(&load), self.patience) => accepted,
-            () = shutdown.reached(Phase::Draining) => None,
+            biased;
+            accepted = accepting.as_mut() => accepted,
+            // What has been sent before the end may still be on its way, and a close would reset it.
+            () = shutdown.reached(Phase::Draining) => {
+                tokio::time::timeout(LAST_CALL.min(self.patience.header), accepting).await.ok().flatten()
+            }
         };
         let Some((io, is_http2)) = accepted else { return };
         let io = TokioIo::new(io);
@@ -97,6 +104,7 @@ async fn drive<C: Future>(
 ) {
     // The task's waker is the same at every poll, so waiting for the end is told to it once: no cost a request.
     let mut ending = pin!(shutdown.reached(Phase::Draining));
+    let mut turn = pin!(tokio::task::yield_now());
     let mut begun = 0;
     let mut timer = idle.map(|(period, load)| (Box::pin(tokio::time::sleep(period)), period, load));
     let (mut told, mut asked) = (false, false);
@@ -118,12 +126,16 @@ async fn drive<C: Future>(
                 sleep.as_mut().reset(tokio::time::Instant::now() + *period);
             }
         }
-        if end && !asked {
-            asked = true;
-            finish(connection.as_mut());
-        }
         // An error is the client's: it broke off or it spoke something else, and has been told what can be told.
-        connection.as_mut().poll(cx).map(drop)
+        let ended = connection.as_mut().poll(cx).map(drop);
+        // What came with the news of the end is in the socket, and is seen after one turn of the runtime.
+        if end && !asked && ended.is_pending() && turn.as_mut().poll(cx).is_ready() {
+            asked = true;
+            // Only now: asked before it has looked at what it was sent, it would close and reset it.
+            finish(connection.as_mut());
+            return connection.as_mut().poll(cx).map(drop);
+        }
+        ended
     })
     .await;
 }

@@ -28,7 +28,8 @@ use tower_service::Service;
 /// No wait in a test is longer.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// A gateway in this process: `/deny` is refused without a look at the body, all else is forwarded.
+/// A gateway in this process: `/deny` is refused without a look at the body, `/freeze` holds the worker up for a second,
+/// all else is forwarded.
 pub(crate) struct Gateway {
     pub(crate) address: SocketAddr,
     pub(crate) shutdown: Shutdown,
@@ -127,6 +128,10 @@ impl Service<Request<Upload>> for Front {
             *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
             let refusal: Ready<_> = ready(Ok(response));
             return Box::pin(refusal);
+        }
+        if request.uri().path() == "/freeze" {
+            // The worker, like one whose process was stopped.
+            std::thread::sleep(Duration::from_secs(1));
         }
         request.extensions_mut().insert(self.caller.clone());
         Box::pin(self.proxy.call(request))

@@ -1,5 +1,7 @@
 //! What changes on the way: fields of one hop, what is said of the caller, versions and paths.
 
+use http_body_util::{BodyExt, Full};
+
 use crate::support::*;
 
 fn echoed(gateway: &Gateway, lines: &str) -> String {
@@ -109,4 +111,15 @@ fn the_sample_answers_without_an_upstream() {
     assert_eq!(json["plan"], serde_json::Value::Null);
     let (head, code) = curl(&["-I", &gateway.url("/")]);
     assert_eq!((status(&head), code), (200, 0), "{head}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_crumbs_of_a_cookie_are_one_line() {
+    let upstream = Upstream::start(echo);
+    let gateway = Gateway::to(&upstream.url());
+    let mut client = http2(gateway.address, 1 << 16).await;
+    let request = http::Request::get("http://a/").header("cookie", "a=1").header("cookie", "b=2");
+    let response = client.send_request(request.body(Full::default()).unwrap()).await.unwrap();
+    let seen = response.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(field(std::str::from_utf8(&seen).unwrap(), "cookie"), Some("a=1; b=2"));
 }

@@ -57,7 +57,8 @@ impl Pool {
 
     /// A connection made of a fresh stream.
     pub(crate) async fn open(self: &Arc<Self>, stream: TcpStream) -> hyper::Result<Lease> {
-        let (sender, connection) = http1::Builder::new().max_buf_size(BUFFER).max_header_size(BUFFER).handshake(TokioIo::new(stream)).await?;
+        let (sender, connection) =
+            http1::Builder::new().max_buf_size(BUFFER).max_header_size(BUFFER).handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection.with_upgrades());
         Ok(Lease { sender, pool: Arc::clone(self) })
     }

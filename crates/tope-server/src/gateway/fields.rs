@@ -187,6 +187,15 @@ fn wants_trailers(fields: &HeaderMap) -> bool {
     options.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case("trailers"))
 }
 
+/// Drops from a request's trailers what says who is calling: some servers read them as header fields.
+pub(crate) fn trailers(fields: &mut HeaderMap) {
+    let forged = |name: &HeaderName| is_callers(&name.as_str().replace('_', "-"));
+    let forged: Vec<_> = fields.keys().filter(|name| forged(name)).cloned().collect();
+    for name in forged {
+        fields.remove(name);
+    }
+}
+
 /// Makes an answer's header fit the client's hop.
 pub(crate) fn response(fields: &mut HeaderMap, upgrade: bool) {
     let found = survey(fields);

@@ -123,3 +123,20 @@ async fn the_crumbs_of_a_cookie_are_one_line() {
     let seen = response.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(field(std::str::from_utf8(&seen).unwrap(), "cookie"), Some("a=1; b=2"));
 }
+
+#[test]
+fn an_identity_forged_in_trailers_stops_here() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.head();
+        let trailers = peer.head();
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{trailers}", trailers.len()));
+    });
+    let gateway = Gateway::to(&upstream.url());
+    let mut client = Peer::connect(gateway.address);
+    client.send(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Tope-Client, X_Tope_Plan, X-Sum\r\n\r\n\
+         0\r\nX-Tope-Client: root\r\nX_Tope_Plan: root\r\nX-Sum: 1\r\n\r\n",
+    );
+    let seen = String::from_utf8(client.message().1).unwrap();
+    assert_eq!((field(&seen, "x-sum"), seen.contains("root")), (Some("1"), false), "{seen}");
+}

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use http::StatusCode;
+use http_body_util::{BodyExt, Full};
+
 use crate::support::*;
 
 fn get(client: &mut Peer, path: &str) -> u16 {
@@ -224,4 +227,14 @@ fn a_head_that_is_too_large_is_502() {
     });
     let gateway = Gateway::to(&upstream.url());
     assert_eq!(get(&mut Peer::connect(gateway.address), "/"), 502);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn to_head_our_own_answers_have_no_body() {
+    let gateway = Gateway::to(&format!("http://127.0.0.1:{}", free_port()));
+    let mut client = http2(gateway.address, 1 << 16).await;
+    let request = http::Request::head("http://a/").body(Full::default()).unwrap();
+    let response = client.send_request(request).await.unwrap();
+    assert_eq!((response.status(), response.headers().contains_key("content-length")), (StatusCode::BAD_GATEWAY, true));
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), 0);
 }

@@ -205,7 +205,9 @@ fn an_answer_that_stands_still_is_cut_off() {
     let upstream = Upstream::start(|mut peer| {
         let head = peer.head();
         let kind = if head.contains("/events") { "text/event-stream" } else { "text/plain" };
-        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: 8\r\n\r\nsome"));
+        peer.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: 8\r\n\r\nsome"
+        ));
         std::thread::sleep(Duration::from_millis(1500));
         peer.send("more");
         peer.rest();

@@ -116,10 +116,11 @@ fn named(fields: &HeaderMap) -> Vec<HeaderName> {
         .collect()
 }
 
-/// Whether a request asks to switch to a protocol that can be passed on.
+/// Whether a request asks to switch to WebSocket and nothing else: what another protocol does in a tunnel nobody limits.
 pub(crate) fn upgrades(fields: &HeaderMap, version: Version) -> bool {
     version == Version::HTTP_11
-        && fields.get(UPGRADE).is_some_and(|to| !to.as_bytes().to_ascii_lowercase().starts_with(b"h2c"))
+        && fields.get_all(UPGRADE).iter().count() == 1
+        && fields.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
         && named(fields).contains(&UPGRADE)
 }
 
@@ -250,7 +251,9 @@ mod tests {
         assert!(upgrades(&asked, Version::HTTP_11));
         assert!(!upgrades(&asked, Version::HTTP_2));
         assert!(!upgrades(&fields(&[("upgrade", "websocket")]), Version::HTTP_11));
-        assert!(!upgrades(&fields(&[("connection", "upgrade"), ("upgrade", "h2c")]), Version::HTTP_11));
+        for other in ["h2c", "websocket, h2c", "x, h2c", "TLS/1.0"] {
+            assert!(!upgrades(&fields(&[("connection", "upgrade"), ("upgrade", other)]), Version::HTTP_11), "{other}");
+        }
         let mut passed = asked;
         request(&mut passed, Some(&ASKED), None, true);
         assert_eq!(passed, fields(&[("connection", "upgrade"), ("upgrade", "websocket")]));

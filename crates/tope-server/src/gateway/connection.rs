@@ -16,6 +16,7 @@ use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use pin_project_lite::pin_project;
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Upload;
 use super::client_io::{ClientIo, Patience};
@@ -63,8 +64,13 @@ impl Protocols {
     }
 
     /// Serves one client with one service.
-    pub(crate) async fn serve<S, B>(&self, stream: TcpStream, service: S, shutdown: &Shutdown)
-    where
+    pub(crate) async fn serve<S, B>(
+        &self,
+        stream: TcpStream,
+        place: OwnedSemaphorePermit,
+        service: S,
+        shutdown: &Shutdown,
+    ) where
         S: tower_service::Service<Request<Upload>, Response = Response<B>, Error = Infallible> + Send + 'static,
         S::Future: Send + 'static,
         B: Body + Send + 'static,
@@ -72,7 +78,7 @@ impl Protocols {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let load = Arc::<Load>::default();
-        let mut accepting = pin!(ClientIo::accept(stream, Arc::clone(&load), self.patience));
+        let mut accepting = pin!(ClientIo::accept(stream, Arc::clone(&load), self.patience, place));
         let accepted = tokio::select! {
             biased;
             accepted = accepting.as_mut() => accepted,

@@ -140,8 +140,7 @@ where
         // Without it small answers may wait for an acknowledgement; a socket that refuses is closing anyway.
         let _ = stream.set_nodelay(true);
         tokio::spawn(async move {
-            protocols.serve(stream, service, &shutdown).await;
-            drop(place);
+            protocols.serve(stream, place, service, &shutdown).await;
         });
     };
     let accepting = async {

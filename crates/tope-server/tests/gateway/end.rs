@@ -139,3 +139,30 @@ fn who_has_asked_before_the_end_is_answered() {
     assert!(fresh.iter_mut().all(Peer::closed));
     gateway.join();
 }
+
+#[test]
+fn a_tunnel_keeps_its_place_and_is_waited_for() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.head();
+        peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+        let said = peer.bytes(1);
+        peer.send(said);
+    });
+    let mut options = Options::default();
+    options.settings.connections = 1;
+    let mut gateway = Gateway::start(&[&upstream.url()], options);
+    let mut tunnel = Peer::connect(gateway.address);
+    tunnel.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+    assert_eq!(status(&tunnel.head()), 101);
+    let mut other = Peer::connect(gateway.address);
+    other.send("GET /deny HTTP/1.1\r\nHost: a\r\n\r\n");
+    other.stream().set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert_eq!(other.head(), "", "there is no place");
+    gateway.shutdown.drain();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!gateway.ended());
+    tunnel.send("x");
+    assert_eq!(tunnel.bytes(1), b"x");
+    drop(tunnel);
+    gateway.join();
+}

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 
 use super::guard::{At, Guard};
@@ -48,11 +49,18 @@ pub(crate) struct ClientIo {
     timer: Option<Pin<Box<Sleep>>>,
     given_up: bool,
     ended: bool,
+    /// Its place among the connections of its worker, kept by what it may become: a tunnel is one too.
+    _place: OwnedSemaphorePermit,
 }
 
 impl ClientIo {
     /// Waits for the first bytes and tells by them whether the client speaks HTTP/2; `None` when it left or said nothing.
-    pub(crate) async fn accept(stream: TcpStream, load: Arc<Load>, patience: Patience) -> Option<(Self, bool)> {
+    pub(crate) async fn accept(
+        stream: TcpStream,
+        load: Arc<Load>,
+        patience: Patience,
+        place: OwnedSemaphorePermit,
+    ) -> Option<(Self, bool)> {
         let mut first = Vec::with_capacity(FIRST);
         let read = async {
             loop {
@@ -72,7 +80,20 @@ impl ClientIo {
         let guard = Guard::new(!http2);
         let (head_until, until, timer) = (None, None, None);
         let (first_read, given_up, ended) = (0, false, false);
-        let io = Self { socket, first, first_read, guard, load, patience, head_until, until, timer, given_up, ended };
+        let io = Self {
+            socket,
+            first,
+            first_read,
+            guard,
+            load,
+            patience,
+            head_until,
+            until,
+            timer,
+            given_up,
+            ended,
+            _place: place,
+        };
         Some((io, http2))
     }
 

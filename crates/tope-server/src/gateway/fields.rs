@@ -28,6 +28,7 @@ const OPTIONS: u8 = 1;
 const HOP: u8 = 2;
 const CODINGS: u8 = 4;
 const CALLER: u8 = 8;
+const ALIAS: u8 = 16;
 
 impl Found {
     fn has(self, what: u8) -> bool {
@@ -50,10 +51,29 @@ fn survey(fields: &HeaderMap) -> Found {
             | "http2-settings" => HOP,
             "x-tope-client" | "x-tope-plan" | "forwarded" | "x-real-ip" | "x-forwarded-for" | "x-forwarded-proto"
             | "x-forwarded-host" => CALLER,
+            other if is_alias(other) => ALIAS,
             _ => 0,
         };
     }
     found
+}
+
+/// Whether many servers (CGI, WSGI, PHP) read this name as that of a field that says who is calling: they tell `_` and
+/// `-` apart no more.
+fn is_alias(name: &str) -> bool {
+    name.contains('_') && is_callers(&name.replace('_', "-"))
+}
+
+/// Whether a name says who is calling.
+fn is_callers(name: &str) -> bool {
+    matches!(name, "x-tope-client" | "x-tope-plan" | "forwarded" | "x-real-ip") || name.starts_with("x-forwarded-")
+}
+
+fn drop_aliases(fields: &mut HeaderMap) {
+    let aliases: Vec<_> = fields.keys().filter(|name| is_alias(name.as_str())).cloned().collect();
+    for name in aliases {
+        fields.remove(name);
+    }
 }
 
 /// Removes what belongs to the connection that a message came over, except a switch of protocols when `upgrade`.
@@ -96,10 +116,11 @@ fn named(fields: &HeaderMap) -> Vec<HeaderName> {
         .collect()
 }
 
-/// Whether a request asks to switch to a protocol that can be passed on.
+/// Whether a request asks to switch to WebSocket and nothing else: what another protocol does in a tunnel nobody limits.
 pub(crate) fn upgrades(fields: &HeaderMap, version: Version) -> bool {
     version == Version::HTTP_11
-        && fields.get(UPGRADE).is_some_and(|to| !to.as_bytes().to_ascii_lowercase().starts_with(b"h2c"))
+        && fields.get_all(UPGRADE).iter().count() == 1
+        && fields.get(UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"))
         && named(fields).contains(&UPGRADE)
 }
 
@@ -113,6 +134,9 @@ pub(crate) fn request(fields: &mut HeaderMap, host: Option<&HeaderValue>, caller
         if trailers {
             fields.insert(TE, HeaderValue::from_static("trailers"));
         }
+    }
+    if found.has(ALIAS) {
+        drop_aliases(fields);
     }
     if found.has(CALLER) {
         fields.remove(X_TOPE_CLIENT);
@@ -162,6 +186,15 @@ fn joined(fields: &HeaderMap, peer: &HeaderValue) -> Option<HeaderValue> {
 fn wants_trailers(fields: &HeaderMap) -> bool {
     let options = fields.get_all(TE).iter().filter_map(|value| value.to_str().ok());
     options.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case("trailers"))
+}
+
+/// Drops from a request's trailers what says who is calling: some servers read them as header fields.
+pub(crate) fn trailers(fields: &mut HeaderMap) {
+    let forged = |name: &HeaderName| is_callers(&name.as_str().replace('_', "-"));
+    let forged: Vec<_> = fields.keys().filter(|name| forged(name)).cloned().collect();
+    for name in forged {
+        fields.remove(name);
+    }
 }
 
 /// Makes an answer's header fit the client's hop.
@@ -218,7 +251,9 @@ mod tests {
         assert!(upgrades(&asked, Version::HTTP_11));
         assert!(!upgrades(&asked, Version::HTTP_2));
         assert!(!upgrades(&fields(&[("upgrade", "websocket")]), Version::HTTP_11));
-        assert!(!upgrades(&fields(&[("connection", "upgrade"), ("upgrade", "h2c")]), Version::HTTP_11));
+        for other in ["h2c", "websocket, h2c", "x, h2c", "TLS/1.0"] {
+            assert!(!upgrades(&fields(&[("connection", "upgrade"), ("upgrade", other)]), Version::HTTP_11), "{other}");
+        }
         let mut passed = asked;
         request(&mut passed, Some(&ASKED), None, true);
         assert_eq!(passed, fields(&[("connection", "upgrade"), ("upgrade", "websocket")]));

@@ -144,8 +144,14 @@ impl Guard {
             State::Head if length == 0 => self.lines == 0 || self.body(),
             State::Head => {
                 self.lines += 1;
-                self.lines == 1 || self.field(line, length)
+                if self.lines == 1 {
+                    self.upgrade = false;
+                    return true;
+                }
+                self.field(line, length)
             }
+            // Both together or neither is seen: a size is not judged by its beginning.
+            State::ChunkSize if length > CARRY => false,
             State::ChunkSize => match chunk_size(line) {
                 Some(0) => self.to(State::Trailer),
                 Some(size) => self.to(State::Chunk(size)),
@@ -187,12 +193,14 @@ impl Guard {
                     self.length.is_some()
                 }
             },
-            Some(b't' | b'T') => {
-                let coded = after(line, b"transfer-encoding:").is_some();
-                let first = !(coded && self.chunked);
-                self.chunked |= coded;
-                first
-            }
+            Some(b't' | b'T') => match after(line, b"transfer-encoding:") {
+                None => true,
+                Some(_) if length > line.len() || self.chunked => false,
+                Some(coding) => {
+                    self.chunked = coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
+                    self.chunked
+                }
+            },
             Some(b'u' | b'U') => {
                 self.upgrade |= after(line, b"upgrade:").is_some();
                 true
@@ -217,7 +225,7 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
     let end = line.iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(line.len());
     let extension = line[end..].trim_ascii_start();
     let clean = extension.is_empty() || extension[0] == b';';
-    let text = std::str::from_utf8(&line[..end]).ok().filter(|_| clean)?;
+    let text = std::str::from_utf8(&line[..end]).ok().filter(|_| clean && end <= 16)?;
     u64::from_str_radix(text, 16).ok()
 }
 
@@ -282,8 +290,15 @@ mod tests {
             b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n",
             b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\n\r\n",
             b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\n",
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\n",
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n00000000000000003\r\nabc\r\n",
         ] {
             assert_eq!(outcome(bad), None, "{}", bad.escape_ascii());
+        }
+        for size in [format!("{:0>120}", 3), format!("3;{}", "x".repeat(100))] {
+            let bad = format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{size}\r\nabc\r\n");
+            assert_eq!(outcome(bad.as_bytes()), None, "{bad}");
         }
     }
 
@@ -293,6 +308,10 @@ mod tests {
         guard.watch(&mut b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n".to_vec());
         guard.answered(b"HTTP/1.1 200 OK\r\n");
         assert_eq!(guard.at(), At::Boundary);
+        guard.watch(&mut b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_vec());
+        guard.answered(b"HTTP/1.1 101 Switching Protocols\r\n");
+        assert_eq!(guard.at(), At::Boundary, "it is not this request that asked to switch");
+        guard.watch(&mut b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n".to_vec());
         guard.answered(b"HTTP/1.1 101 Switching Protocols\r\n");
         assert_eq!((guard.at(), guard.watch(&mut b"\n\n\n".to_vec())), (At::Opaque, 3));
     }

@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONNECTION, CONTENT_LENGTH, COOKIE, HOST, TRANSFER_ENCODING, UPGRADE};
 use http::uri::{Authority, Scheme};
-use http::{HeaderValue, Request, Response, Uri, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
@@ -60,6 +60,9 @@ impl<'a> Link<'a> {
     }
 
     fn fit_http1(&self, request: &mut Request<Outbound>, host: Option<&HeaderValue>) {
+        if request.version() == Version::HTTP_2 {
+            join_cookies(request.headers_mut());
+        }
         *request.version_mut() = Version::HTTP_11;
         if request.uri().authority().is_some() {
             *request.uri_mut() = request.uri().path_and_query().cloned().map(Uri::from).unwrap_or_default();
@@ -104,6 +107,20 @@ impl<'a> Link<'a> {
             Over::Http1(lease) => Some(lease),
             Over::Http2(_) => None,
         }
+    }
+}
+
+/// Makes one line of the crumbs that HTTP/2 may break a cookie into (RFC 9113 8.2.3).
+fn join_cookies(fields: &mut HeaderMap) {
+    let mut crumbs = fields.get_all(COOKIE).iter();
+    let (Some(first), Some(second)) = (crumbs.next(), crumbs.next()) else { return };
+    let mut line = first.as_bytes().to_vec();
+    for crumb in std::iter::once(second).chain(crumbs) {
+        line.extend_from_slice(b"; ");
+        line.extend_from_slice(crumb.as_bytes());
+    }
+    if let Ok(line) = HeaderValue::from_maybe_shared(bytes::Bytes::from(line)) {
+        fields.insert(COOKIE, line);
     }
 }
 

@@ -1,12 +1,16 @@
 //! How busy one connection is: what its time limits and its end depend on.
 
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+
+use super::stall::{Did, Stalled, Still};
 
 /// The requests of one connection. Only one thread ever touches it; the atomics are there because tasks must be `Send`.
 #[derive(Debug, Default)]
@@ -44,26 +48,46 @@ impl Drop for Busy {
 }
 
 pin_project! {
-    /// A body that keeps its request counted until it has ended.
+    /// A body that keeps its request counted until it has ended, and is ended when it stands still.
     pub(crate) struct Counted<B> {
         #[pin]
         body: B,
         busy: Busy,
+        still: Option<Still>,
     }
 }
 
 impl<B> Counted<B> {
-    pub(crate) fn new(body: B, busy: Busy) -> Self {
-        Self { body, busy }
+    /// Counts a body that may stand still for `patience`, or as long as it likes.
+    pub(crate) fn new(body: B, busy: Busy, patience: Option<Duration>) -> Self {
+        Did::Gave.tell();
+        Self { body, busy, still: patience.map(Still::new) }
     }
 }
 
-impl<B: Body> Body for Counted<B> {
-    type Data = B::Data;
-    type Error = B::Error;
+type Broken = Box<dyn Error + Send + Sync>;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.project().body.poll_frame(cx)
+impl<B: Body> Body for Counted<B>
+where
+    B::Error: Into<Broken>,
+{
+    type Data = B::Data;
+    type Error = Broken;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, Broken>>> {
+        let this = self.project();
+        if let Poll::Ready(frame) = this.body.poll_frame(cx) {
+            Did::Gave.tell();
+            if let Some(still) = this.still {
+                still.moved();
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        Did::Waited.tell();
+        match this.still {
+            Some(still) => still.poll(cx).map(|()| Some(Err(Stalled.into()))),
+            None => Poll::Pending,
+        }
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,7 +1,8 @@
 //! The gateway's data plane: HTTP from clients in, HTTP to upstreams out, and nothing about limits.
 //!
 //! - [`serve`] accepts connections, one thread and one listener a core, and hands requests to any tower service;
-//!   `connection` runs one of them over `client_io` (bytes and time) and `guard` (framing); `load` counts what is in flight.
+//!   `connection` runs one of them over `client_io` (bytes and time) and `guard` (framing); `load` counts what is in flight, `stall` ends
+//!   answers that stand still.
 //! - [`proxy`] is the service that forwards: `upstream` picks where to, `link` is a connection to it
 //!   (`pool` keeps those of HTTP/1.1, `shared` that of HTTP/2), `fields` makes the header of one side fit the other, `tunnel` carries
 //!   what was upgraded, `demo` answers without an upstream.
@@ -23,6 +24,7 @@ pub mod problem;
 pub mod proxy;
 pub mod serve;
 mod shared;
+mod stall;
 mod tunnel;
 pub mod upload;
 mod upstream;

@@ -12,6 +12,8 @@ use super::upload::Outbound;
 
 /// Idle connections kept at most.
 const KEPT: usize = 512;
+/// What hyper may buffer for one connection; also how long the head of an answer may be.
+const BUFFER: usize = 64 << 10;
 /// Time goes in steps of this; it is read once a step, not once a request.
 const STEP: Duration = Duration::from_secs(5);
 /// Steps after which an idle connection closes: 50 to 55 s, below the 60 s after which many servers close theirs.
@@ -55,7 +57,8 @@ impl Pool {
 
     /// A connection made of a fresh stream.
     pub(crate) async fn open(self: &Arc<Self>, stream: TcpStream) -> hyper::Result<Lease> {
-        let (sender, connection) = http1::Builder::new().handshake(TokioIo::new(stream)).await?;
+        let (sender, connection) =
+            http1::Builder::new().max_buf_size(BUFFER).max_header_size(BUFFER).handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection.with_upgrades());
         Ok(Lease { sender, pool: Arc::clone(self) })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::HOST;
+use http::header::{CONTENT_LENGTH, HOST};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
 use hyper::body::Incoming;
@@ -64,9 +64,10 @@ impl tower_service::Service<Request<Upload>> for Proxy {
         if self.0.upstreams.len() == 0 {
             return Answer::ready(demo::answer(&request));
         }
+        let head = request.method() == Method::HEAD;
         match Forwarding::of(request) {
             Ok(forwarding) => Answer(Step::Forward(Box::pin(Arc::clone(&self.0).forward(forwarding)))),
-            Err(problem) => Answer::ready((self.0.render)(problem)),
+            Err(problem) => Answer::ready(self.0.say(problem, head)),
         }
     }
 }
@@ -108,6 +109,8 @@ struct Forwarding {
     request: Option<Request<Outbound>>,
     host: Option<HeaderValue>,
     switch: Option<OnUpgrade>,
+    /// Whether the answer must not have a body.
+    head: bool,
     progress: Option<Arc<Progress>>,
 }
 
@@ -116,13 +119,14 @@ impl Forwarding {
         let (mut head, body) = request.into_parts();
         let mut extensions = std::mem::take(&mut head.extensions);
         let host = host(&head)?;
+        let is_head = head.method == Method::HEAD;
         let switches = fields::upgrades(&head.headers, head.version);
         let switch = if switches { extensions.remove::<OnUpgrade>() } else { None };
         let caller = extensions.get::<Caller>();
         head.uri = origin(head.uri, caller.and_then(|caller| caller.forward_path.as_deref()))?;
         fields::request(&mut head.headers, host.as_ref(), caller, switch.is_some());
         let (body, progress) = Outbound::new(body);
-        Ok(Self { request: Some(Request::from_parts(head, body)), host, switch, progress })
+        Ok(Self { request: Some(Request::from_parts(head, body)), host, switch, head: is_head, progress })
     }
 
     fn send_over(&mut self, link: &mut Link<'_>) -> impl Future<Output = Sent> + use<> {
@@ -144,19 +148,30 @@ impl Inner {
                 match self.in_time(sent, forwarding.progress.as_deref()).await {
                     Ok(Ok(response)) => {
                         let answer = receive(response, link, forwarding.switch.take());
-                        return answer.unwrap_or_else(self.render);
+                        return answer.unwrap_or_else(|problem| self.say(problem, forwarding.head));
                     }
                     // Whoever gets the request back may be sure that no byte of it was sent.
                     Ok(Err(mut error)) => match error.take_message() {
                         Some(unsent) if !again => forwarding.request = Some(unsent),
                         _ => break,
                     },
-                    Err(problem) => return (self.render)(problem),
+                    Err(problem) => return self.say(problem, forwarding.head),
                 }
                 again = true;
             }
-            (self.render)(Problem::BadGateway)
+            self.say(Problem::BadGateway, forwarding.head)
         }
+    }
+
+    /// An answer of our own; to HEAD without its body, which hyper leaves out over HTTP/1.1 only.
+    fn say(&self, problem: Problem, head: bool) -> Response<Body> {
+        let mut response = (self.render)(problem);
+        if head {
+            let length = http_body::Body::size_hint(response.body()).exact().unwrap_or(0);
+            response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));
+            *response.body_mut() = Body::empty();
+        }
+        response
     }
 
     /// Waits for an answer, longer while the request's own body still moves.

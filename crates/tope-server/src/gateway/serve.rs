@@ -140,8 +140,7 @@ where
         // Without it small answers may wait for an acknowledgement; a socket that refuses is closing anyway.
         let _ = stream.set_nodelay(true);
         tokio::spawn(async move {
-            protocols.serve(stream, service, &shutdown).await;
-            drop(place);
+            protocols.serve(stream, place, service, &shutdown).await;
         });
     };
     let accepting = async {
@@ -156,12 +155,15 @@ where
         }
     };
     tokio::select! {
+        biased;
         () = accepting => {}
         () = shutdown.reached(Phase::Draining) => {}
     }
     // Who has connected before the end is not reset: the kernel has told them yes.
     while let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-        match std::future::poll_fn(|cx| Poll::Ready(listener.poll_accept(cx))).await {
+        let accepted = std::future::poll_fn(|cx| Poll::Ready(listener.poll_accept(cx)));
+        // All of them: tokio would say after 128 that there is none.
+        match tokio::task::unconstrained(accepted).await {
             Poll::Ready(Ok((stream, peer))) => welcome(stream, peer, place),
             Poll::Ready(Err(_)) | Poll::Pending => break,
         }

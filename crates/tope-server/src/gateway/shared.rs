@@ -11,6 +11,11 @@ use super::upload::Outbound;
 
 /// How often an upstream is asked whether it is there, and how long it may take to say so.
 const PING: Duration = Duration::from_secs(20);
+/// What one answer may have sent before it is read on.
+const STREAM_WINDOW: u32 = 256 << 10;
+/// What all answers together may have sent: no limit, because an answer that nobody reads must not use up the share of
+/// the others (hyper's adaptive window is one for both).
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
 /// One connection, made again when it has closed.
 #[derive(Debug, Default)]
@@ -30,7 +35,8 @@ impl Shared {
         let stream = connect.await?;
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PING);
-        builder.adaptive_window(true).max_header_list_size(64 << 10);
+        builder.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(CONNECTION_WINDOW);
+        builder.max_header_list_size(64 << 10);
         let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         *held = Some(sender.clone());

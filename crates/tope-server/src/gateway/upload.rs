@@ -10,6 +10,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
+use super::fields;
 use crate::lingering;
 
 /// The body of a request.
@@ -104,7 +105,10 @@ impl http_body::Body for Outbound {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let Self::Stream { body, progress } = self.get_mut() else { return Poll::Ready(None) };
-        let frame = ready!(Pin::new(body).poll_frame(cx));
+        let mut frame = ready!(Pin::new(body).poll_frame(cx));
+        if let Some(trailers) = frame.as_mut().and_then(|frame| frame.as_mut().ok()?.trailers_mut()) {
+            fields::trailers(trailers);
+        }
         progress.0.store(progress.seen().wrapping_add(1), Relaxed);
         Poll::Ready(frame)
     }

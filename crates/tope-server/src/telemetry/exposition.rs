@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use tope::clock::Clock;
 use tope::store::memory::Memory;
 
-use super::metrics::{DURATIONS_NS, Reloads, Result, Worker};
+use super::metrics::{DURATIONS_NS, Decided, Reloads, Worker};
 
 /// Everything that is counted.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl Collector for Metrics {
             MetricType::Counter,
         )?;
         for (limit, sums) in self.decisions() {
-            for result in Result::ALL {
+            for result in Decided::ALL {
                 let labels = [("limit", limit.as_str()), ("result", result.word())];
                 let family = decisions.encode_family(&labels)?;
                 ConstCounter::new(sums[result as usize]).encode(family)?;

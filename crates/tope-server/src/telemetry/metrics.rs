@@ -15,14 +15,14 @@ pub(super) const DURATIONS_NS: [u64; 11] =
 
 /// What a limit decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Result {
+pub(super) enum Decided {
     Allow,
     Deny,
     Never,
     ShadowDeny,
 }
 
-impl Result {
+impl Decided {
     pub(super) const ALL: [Self; 4] = [Self::Allow, Self::Deny, Self::Never, Self::ShadowDeny];
 
     pub(super) const fn word(self) -> &'static str {
@@ -80,10 +80,10 @@ impl Worker {
             let result = match decision.outcome() {
                 // Of a refused request nothing was taken: who would have allowed it alone says nothing.
                 Outcome::Allow if !judgement.allowed() => continue,
-                Outcome::Allow => Result::Allow,
-                _ if policy.budgets[at].shadow => Result::ShadowDeny,
-                Outcome::Deny { .. } => Result::Deny,
-                Outcome::Never => Result::Never,
+                Outcome::Allow => Decided::Allow,
+                _ if policy.budgets[at].shadow => Decided::ShadowDeny,
+                Outcome::Deny { .. } => Decided::Deny,
+                Outcome::Never => Decided::Never,
             };
             budgets.decisions[at].0[result as usize].fetch_add(1, Relaxed);
         }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use http_body_util::{BodyExt, Full};
+
 use crate::support::*;
 
 fn answer(gateway: &Gateway, request: &str) -> u16 {
@@ -185,4 +187,55 @@ fn connections_above_the_maximum_wait_their_turn() {
     third.stream().set_read_timeout(Some(LONG)).unwrap();
     held.pop();
     assert_eq!(status(&third.head()), 200);
+}
+
+#[test]
+fn an_http2_client_may_have_a_hundred_requests_open() {
+    let gateway = Gateway::to("demo");
+    let mut client = Peer::connect(gateway.address);
+    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+    let head = client.bytes(9);
+    assert_eq!(head[3], 4, "SETTINGS");
+    let settings = client.bytes(usize::from(u16::from_be_bytes([head[1], head[2]])));
+    assert!(settings.chunks(6).any(|one| one == [0, 3, 0, 0, 0, 100]), "{settings:?}");
+}
+
+#[test]
+fn an_answer_that_stands_still_is_cut_off() {
+    let upstream = Upstream::start(|mut peer| {
+        let head = peer.head();
+        let kind = if head.contains("/events") { "text/event-stream" } else { "text/plain" };
+        peer.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nConnection: close\r\nContent-Length: 8\r\n\r\nsome"
+        ));
+        std::thread::sleep(Duration::from_millis(1500));
+        peer.send("more");
+        peer.rest();
+    });
+    let gateway = Gateway::start(&[&upstream.url()], impatient());
+    for (version, code) in [("--http1.1", 18), ("--http2-prior-knowledge", 92)] {
+        let (text, exit) = curl(&[version, &gateway.url("/")]);
+        assert_eq!(exit, code, "{version}: {text}");
+        assert_eq!(curl(&[version, &gateway.url("/events")]), ("somemore".to_owned(), 0), "{version}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_http2_client_that_takes_nothing_is_cut_off() {
+    let (tell, left) = std::sync::mpsc::channel();
+    let tell = std::sync::Mutex::new(tell);
+    let upstream = Upstream::start(move |mut peer| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+        let block = vec![0; 1 << 16];
+        while std::io::Write::write_all(&mut peer.stream(), &block).is_ok() {}
+        tell.lock().unwrap().send(()).unwrap();
+    });
+    let gateway = Gateway::start(&[&upstream.url()], impatient());
+    let mut client = http2(gateway.address, 1000).await;
+    let request = http::Request::get("http://a/").body(Full::default()).unwrap();
+    let response = client.send_request(request).await.unwrap();
+    let waited = tokio::task::spawn_blocking(move || left.recv_timeout(Duration::from_secs(10)));
+    waited.await.unwrap().expect("the upstream is let go");
+    assert!(response.into_body().collect().await.is_err(), "it is not passed off as whole");
 }

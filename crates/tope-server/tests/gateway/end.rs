@@ -115,3 +115,54 @@ fn workers_share_the_load_and_end_together() {
     gateway.shutdown.drain();
     gateway.join();
 }
+
+#[test]
+fn who_has_asked_before_the_end_is_answered() {
+    let mut gateway = Gateway::to("demo");
+    let ask = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut kept: Vec<Peer> = (0..20).map(|_| Peer::connect(gateway.address)).collect();
+    for one in &mut kept {
+        one.send(ask);
+        assert_eq!(status(&one.message().0), 200);
+    }
+    Peer::connect(gateway.address).send("GET /freeze HTTP/1.1\r\nHost: a\r\n\r\n");
+    std::thread::sleep(Duration::from_millis(200));
+    let mut fresh: Vec<Peer> = (0..300).map(|_| Peer::connect(gateway.address)).collect();
+    for one in fresh.iter_mut().chain(&mut kept) {
+        one.send(ask);
+    }
+    gateway.shutdown.drain();
+    let answered = fresh.iter_mut().map(|one| status(&one.message().0)).filter(|&status| status == 200).count();
+    assert_eq!(answered, 300);
+    let answered = kept.iter_mut().map(|one| status(&one.message().0)).filter(|&status| status == 200).count();
+    assert_eq!(answered, 20, "on connections that were kept");
+    assert!(fresh.iter_mut().all(Peer::closed));
+    gateway.join();
+}
+
+#[test]
+fn a_tunnel_keeps_its_place_and_is_waited_for() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.head();
+        peer.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+        let said = peer.bytes(1);
+        peer.send(said);
+    });
+    let mut options = Options::default();
+    options.settings.connections = 1;
+    let mut gateway = Gateway::start(&[&upstream.url()], options);
+    let mut tunnel = Peer::connect(gateway.address);
+    tunnel.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+    assert_eq!(status(&tunnel.head()), 101);
+    let mut other = Peer::connect(gateway.address);
+    other.send("GET /deny HTTP/1.1\r\nHost: a\r\n\r\n");
+    other.stream().set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert_eq!(other.head(), "", "there is no place");
+    gateway.shutdown.drain();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!gateway.ended());
+    tunnel.send("x");
+    assert_eq!(tunnel.bytes(1), b"x");
+    drop(tunnel);
+    gateway.join();
+}

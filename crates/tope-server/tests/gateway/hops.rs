@@ -1,5 +1,7 @@
 //! What changes on the way: fields of one hop, what is said of the caller, versions and paths.
 
+use http_body_util::{BodyExt, Full};
+
 use crate::support::*;
 
 fn echoed(gateway: &Gateway, lines: &str) -> String {
@@ -28,6 +30,21 @@ fn fields_of_one_hop_and_forged_identities_stop_here() {
         lines
     };
     assert_eq!(sorted(&seen), sorted(expected));
+}
+
+#[test]
+fn an_identity_forged_by_an_underscore_stops_here() {
+    let upstream = Upstream::start(echo);
+    for trusted_peer in [false, true] {
+        let gateway = Gateway::start(&[&upstream.url()], Options { trusted_peer, ..Options::default() });
+        let seen = echoed(
+            &gateway,
+            "X_Tope_Client: root\r\nX-Tope_Client: root\r\nx_tope-plan: root\r\nX_Forwarded_For: root\r\n\
+             X-Forwarded_Port: root\r\nX_Real_IP: root\r\nmy_own: kept\r\n",
+        );
+        assert!(!seen.contains("root"), "{seen}");
+        assert_eq!((field(&seen, "my_own"), field(&seen, "x-tope-client")), (Some("kept"), Some("acme")));
+    }
 }
 
 #[test]
@@ -94,4 +111,32 @@ fn the_sample_answers_without_an_upstream() {
     assert_eq!(json["plan"], serde_json::Value::Null);
     let (head, code) = curl(&["-I", &gateway.url("/")]);
     assert_eq!((status(&head), code), (200, 0), "{head}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_crumbs_of_a_cookie_are_one_line() {
+    let upstream = Upstream::start(echo);
+    let gateway = Gateway::to(&upstream.url());
+    let mut client = http2(gateway.address, 1 << 16).await;
+    let request = http::Request::get("http://a/").header("cookie", "a=1").header("cookie", "b=2");
+    let response = client.send_request(request.body(Full::default()).unwrap()).await.unwrap();
+    let seen = response.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(field(std::str::from_utf8(&seen).unwrap(), "cookie"), Some("a=1; b=2"));
+}
+
+#[test]
+fn an_identity_forged_in_trailers_stops_here() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.head();
+        let trailers = peer.head();
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{trailers}", trailers.len()));
+    });
+    let gateway = Gateway::to(&upstream.url());
+    let mut client = Peer::connect(gateway.address);
+    client.send(
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Tope-Client, X_Tope_Plan, X-Sum\r\n\r\n\
+         0\r\nX-Tope-Client: root\r\nX_Tope_Plan: root\r\nX-Sum: 1\r\n\r\n",
+    );
+    let seen = String::from_utf8(client.message().1).unwrap();
+    assert_eq!((field(&seen, "x-sum"), seen.contains("root")), (Some("1"), false), "{seen}");
 }

@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tope_server::gateway::serve::Settings;
 use tope_server::gateway::{Body, Caller, Proxy, Server, Upload};
 use tope_server::settings::upstream;
@@ -24,7 +28,8 @@ use tower_service::Service;
 /// No wait in a test is longer.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// A gateway in this process: `/deny` is refused without a look at the body, all else is forwarded.
+/// A gateway in this process: `/deny` is refused without a look at the body, `/freeze` holds the worker up for a second,
+/// all else is forwarded.
 pub(crate) struct Gateway {
     pub(crate) address: SocketAddr,
     pub(crate) shutdown: Shutdown,
@@ -124,6 +129,10 @@ impl Service<Request<Upload>> for Front {
             let refusal: Ready<_> = ready(Ok(response));
             return Box::pin(refusal);
         }
+        if request.uri().path() == "/freeze" {
+            // The worker, like one whose process was stopped.
+            std::thread::sleep(Duration::from_secs(1));
+        }
         request.extensions_mut().insert(self.caller.clone());
         Box::pin(self.proxy.call(request))
     }
@@ -211,6 +220,40 @@ impl Upstream {
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(SeqCst)
     }
+}
+
+/// An upstream over HTTP/2: `/large` is 16 MiB, all else a line.
+pub(crate) fn h2c() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let answer = async |request: Request<Incoming>| {
+        let large = request.uri().path() == "/large";
+        let body = if large { Bytes::from(vec![b'x'; 16 << 20]) } else { Bytes::from_static(b"small") };
+        Ok::<_, Infallible>(Response::new(Full::new(body)))
+    };
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            loop {
+                let stream = listener.accept().await.unwrap().0;
+                let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                tokio::spawn(connection.serve_connection(TokioIo::new(stream), hyper::service::service_fn(answer)));
+            }
+        });
+    });
+    address
+}
+
+/// A client's connection over HTTP/2; each stream is sent `window` bytes before it is read on.
+pub(crate) async fn http2(address: SocketAddr, window: u32) -> http2::SendRequest<Full<Bytes>> {
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let connection = builder.initial_stream_window_size(window).handshake(TokioIo::new(stream));
+    let (sender, connection) = connection.await.unwrap();
+    tokio::spawn(connection);
+    sender
 }
 
 /// One end of a raw connection.

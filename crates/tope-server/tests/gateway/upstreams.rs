@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use http::StatusCode;
+use http_body_util::{BodyExt, Full};
+
 use crate::support::*;
 
 fn get(client: &mut Peer, path: &str) -> u16 {
@@ -197,4 +200,41 @@ fn a_switch_that_nobody_asked_for_is_502() {
     });
     let gateway = Gateway::to(&upstream.url());
     assert_eq!(get(&mut Peer::connect(gateway.address), "/"), 502);
+}
+
+#[test]
+fn an_answer_that_nobody_reads_holds_up_no_other() {
+    let gateway = Gateway::to(&format!("h2c://{}", h2c()));
+    let mut stalled: Vec<Peer> = (0..3).map(|_| Peer::connect(gateway.address)).collect();
+    for one in &mut stalled {
+        one.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(status(&one.head()), 200);
+    }
+    // Until the sockets are full.
+    std::thread::sleep(Duration::from_millis(500));
+    let mut other = Peer::connect(gateway.address);
+    other.stream().set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    assert_eq!(get(&mut other, "/small"), 200);
+}
+
+#[test]
+fn a_head_that_is_too_large_is_502() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.head();
+        let long = "x".repeat(100 << 10);
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {long}\r\n\r\n"));
+        peer.rest();
+    });
+    let gateway = Gateway::to(&upstream.url());
+    assert_eq!(get(&mut Peer::connect(gateway.address), "/"), 502);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn to_head_our_own_answers_have_no_body() {
+    let gateway = Gateway::to(&format!("http://127.0.0.1:{}", free_port()));
+    let mut client = http2(gateway.address, 1 << 16).await;
+    let request = http::Request::head("http://a/").body(Full::default()).unwrap();
+    let response = client.send_request(request).await.unwrap();
+    assert_eq!((response.status(), response.headers().contains_key("content-length")), (StatusCode::BAD_GATEWAY, true));
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes().len(), 0);
 }

@@ -1,5 +1,7 @@
 //! The layer around a plain service, also over a store that answers later.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::convert::Infallible;
 use std::future::{Ready, pending, ready};
 use std::sync::{Arc, Mutex};

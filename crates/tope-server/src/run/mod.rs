@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tope::clock::Clock;
 use tope::store::memory::Memory;
 use tope::{Limiter, tower};
@@ -149,9 +150,23 @@ fn store(settings: &Settings, state: Option<&StateFile>, clock: &Clock) -> anyho
 fn serve_settings(options: &Options, settings: &Settings) -> serve::Settings {
     let mut serve = serve::Settings::default();
     serve.workers = options.workers.map_or(serve.workers, usize::from);
+    serve.connections = serve.connections.min(connections(serve.workers));
     serve.header = settings.header_timeout;
     serve.idle = settings.idle_timeout;
     serve
+}
+
+/// Files that are open besides connections: listeners, the state file, the log, operators.
+const OTHER_FILES: u64 = 64;
+
+/// The connections that a worker can have under the system's limit on open files, which is raised as far as it goes.
+/// Each may need another to an upstream.
+fn connections(workers: usize) -> u32 {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let files = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
+    let spare = files.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES) / 2 / (workers.max(1) as u64);
+    u32::try_from(spare).unwrap_or(u32::MAX).max(16)
 }
 
 fn unavailable(field: &str, address: SocketAddr) -> String {

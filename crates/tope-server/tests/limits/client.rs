@@ -43,7 +43,7 @@ impl Ask {
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let Self { method, target, fields, body } = self;
-        let mut bytes = format!("{method} {target} HTTP/1.1\r\nHost: api.example\r\n{fields}\r\n").into_bytes();
+        let mut bytes = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n").into_bytes();
         bytes.extend_from_slice(body);
         bytes
     }

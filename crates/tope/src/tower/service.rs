@@ -103,7 +103,9 @@ where
             Answer::Ready(Ok(judgement)) if judgement.allowed() => {
                 let caller = read.caller(&policy, peer_text);
                 pass_on(&mut request, caller, &policy);
-                Answering::passed(self.inner.call(request), After::new(shared, moment, Some(judgement), details))
+                // The judgement's time ends here: the inner service's own is not counted into it.
+                let after = After::new(shared, moment, Some(judgement), details);
+                Answering::passed(self.inner.call(request), after)
             }
             Answer::Ready(Ok(judgement)) => {
                 let answer = answer::refusal(&judgement, request.method(), request.headers());

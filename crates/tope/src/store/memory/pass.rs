@@ -15,6 +15,7 @@ use crate::store::{Answered, Charged};
 
 /// A charge that was judged.
 pub(super) struct Seated {
+    hash: u64,
     pub(super) seat: Seat,
     place: Place,
     decision: Decision,
@@ -90,7 +91,7 @@ impl Memory {
                 found => found,
             };
             let (decision, next) = self.look(charge, seat, &place, now_us, charge.cost);
-            seated.push(Seated { seat, place, decision, next });
+            seated.push(Seated { hash, seat, place, decision, next });
         }
 
         let allowed =
@@ -143,7 +144,7 @@ impl Memory {
         };
         match seated.seat {
             Seat::Own { line, at, fresh } => {
-                let hash = if fresh { self.bucket(charge) } else { seated.place.hash };
+                let hash = seated.hash;
                 let next = if log { taken(self.slab(hash).as_deref_mut()) } else { seated.next };
                 if fresh {
                     self.forget(&held.lines[line].get(at), now_us);

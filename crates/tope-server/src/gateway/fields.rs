@@ -12,8 +12,6 @@ const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection")
 const PROXY_AUTHENTICATE: HeaderName = HeaderName::from_static("proxy-authenticate");
 const PROXY_AUTHORIZATION: HeaderName = HeaderName::from_static("proxy-authorization");
 const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
-const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
-const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -49,8 +47,7 @@ fn survey(fields: &HeaderMap) -> Found {
             | "transfer-encoding"
             | "upgrade"
             | "http2-settings" => HOP,
-            "x-tope-client" | "x-tope-plan" | "forwarded" | "x-real-ip" | "x-forwarded-for" | "x-forwarded-proto"
-            | "x-forwarded-host" => CALLER,
+            other if is_callers(other) => CALLER,
             other if is_alias(other) => ALIAS,
             _ => 0,
         };
@@ -69,9 +66,9 @@ fn is_callers(name: &str) -> bool {
     matches!(name, "x-tope-client" | "x-tope-plan" | "forwarded" | "x-real-ip") || name.starts_with("x-forwarded-")
 }
 
-fn drop_aliases(fields: &mut HeaderMap) {
-    let aliases: Vec<_> = fields.keys().filter(|name| is_alias(name.as_str())).cloned().collect();
-    for name in aliases {
+fn drop_those(fields: &mut HeaderMap, those: impl Fn(&str) -> bool) {
+    let names: Vec<_> = fields.keys().filter(|name| those(name.as_str())).cloned().collect();
+    for name in names {
         fields.remove(name);
     }
 }
@@ -136,15 +133,13 @@ pub(crate) fn request(fields: &mut HeaderMap, host: Option<&HeaderValue>, caller
         }
     }
     if found.has(ALIAS) {
-        drop_aliases(fields);
+        drop_those(fields, is_alias);
     }
     if found.has(CALLER) {
         fields.remove(X_TOPE_CLIENT);
         fields.remove(X_TOPE_PLAN);
         if !caller.is_some_and(|caller| caller.trusted_peer) {
-            for name in [FORWARDED, X_REAL_IP, X_FORWARDED_FOR, X_FORWARDED_PROTO, X_FORWARDED_HOST] {
-                fields.remove(name);
-            }
+            drop_those(fields, is_callers);
         }
     }
     if let Some(caller) = caller {
@@ -190,11 +185,7 @@ fn wants_trailers(fields: &HeaderMap) -> bool {
 
 /// Drops from a request's trailers what says who is calling: some servers read them as header fields.
 pub(crate) fn trailers(fields: &mut HeaderMap) {
-    let forged = |name: &HeaderName| is_callers(&name.as_str().replace('_', "-"));
-    let forged: Vec<_> = fields.keys().filter(|name| forged(name)).cloned().collect();
-    for name in forged {
-        fields.remove(name);
-    }
+    drop_those(fields, |name| is_callers(&name.replace('_', "-")));
 }
 
 /// Makes an answer's header fit the client's hop.
@@ -266,6 +257,9 @@ mod tests {
             ("x-forwarded-for", "198.51.100.1"),
             ("x-forwarded-proto", "https"),
             ("forwarded", "for=203.0.113.9"),
+            ("x-forwarded-port", "443"),
+            ("x-forwarded-prefix", "/admin"),
+            ("x-real-ip", "203.0.113.9"),
         ];
         let said = || {
             let mut map = fields(&said[..1]);
@@ -282,6 +276,13 @@ mod tests {
         request(&mut inside, Some(&ASKED), Some(&caller(true)), false);
         assert_eq!(inside[X_FORWARDED_FOR], "203.0.113.9, 198.51.100.1, 192.0.2.1");
         assert_eq!(inside.get_all(X_FORWARDED_FOR).iter().count(), 1);
-        assert_eq!((&inside[X_FORWARDED_PROTO], &inside[FORWARDED]), (&"https".parse().unwrap(), &said()[FORWARDED]));
+        assert_eq!(
+            (&inside[X_FORWARDED_PROTO], &inside["forwarded"]),
+            (&said()[X_FORWARDED_PROTO], &said()["forwarded"])
+        );
+        assert_eq!(
+            (&inside["x-forwarded-port"], &inside["x-real-ip"]),
+            (&said()["x-forwarded-port"], &said()["x-real-ip"])
+        );
     }
 }

@@ -24,6 +24,7 @@ pub(crate) type Sent = Result<Response<Incoming>, TrySendError<Request<Outbound>
 pub(crate) struct Link<'a> {
     upstream: &'a Upstream,
     over: Over,
+    kept: bool,
 }
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl<'a> Link<'a> {
     /// A kept connection over HTTP/1.1, if there is one.
     pub(crate) fn kept(upstream: &'a Upstream) -> Option<Self> {
         let Kind::Http1 { pool, .. } = &upstream.kind else { return None };
-        pool.take().map(|lease| Self { upstream, over: Over::Http1(lease) })
+        pool.take().map(|lease| Self { upstream, over: Over::Http1(lease), kept: true })
     }
 
     /// A new connection; over HTTP/2 the shared one, unless `fresh`.
@@ -48,7 +49,12 @@ impl<'a> Link<'a> {
             }
             Kind::Http2(shared) => Over::Http2(shared.take(fresh, upstream.connect()).await?),
         };
-        Ok(Self { upstream, over })
+        Ok(Self { upstream, over, kept: false })
+    }
+
+    /// Whether it was kept from an earlier request: the upstream may be closing it at this moment.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept
     }
 
     /// Makes a request the one that this upstream understands; `host` is the one that the client asked for.

@@ -107,6 +107,8 @@ impl Future for Answer {
 struct Forwarding {
     /// Absent while it is being sent.
     request: Option<Request<Outbound>>,
+    /// The request once more, for when a kept connection closes under it.
+    copy: Option<Box<Request<Outbound>>>,
     host: Option<HeaderValue>,
     switch: Option<OnUpgrade>,
     /// Whether the answer must not have a body.
@@ -126,14 +128,36 @@ impl Forwarding {
         head.uri = origin(head.uri, caller.and_then(|caller| caller.forward_path.as_deref()))?;
         fields::request(&mut head.headers, host.as_ref(), caller, switch.is_some());
         let (body, progress) = Outbound::new(body);
-        Ok(Self { request: Some(Request::from_parts(head, body)), host, switch, head: is_head, progress })
+        Ok(Self { request: Some(Request::from_parts(head, body)), copy: None, host, switch, head: is_head, progress })
     }
 
     fn send_over(&mut self, link: &mut Link<'_>) -> impl Future<Output = Sent> + use<> {
         let mut request = self.request.take().expect("there is a request until it has been sent");
+        self.copy = if link.is_kept() && self.may_repeat(&request) { Some(Box::new(copy(&request))) } else { None };
         link.fit(&mut request, self.host.as_ref());
         link.send(request)
     }
+
+    /// Whether to send it twice asks for nothing more than to send it once (RFC 9110 9.2.1), and there is a second time:
+    /// what has a body is not kept.
+    fn may_repeat(&self, request: &Request<Outbound>) -> bool {
+        request.method().is_safe() && matches!(request.body(), Outbound::Empty) && self.switch.is_none()
+    }
+}
+
+/// A request without a body once more.
+fn copy(request: &Request<Outbound>) -> Request<Outbound> {
+    let mut copy = Request::new(Outbound::Empty);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    copy
+}
+
+/// Whether the connection ended, rather than that the upstream answered what is no HTTP.
+fn is_lost(error: &hyper::Error) -> bool {
+    !error.is_parse() && !error.is_user()
 }
 
 impl Inner {
@@ -150,11 +174,16 @@ impl Inner {
                         let answer = receive(response, link, forwarding.switch.take());
                         return answer.unwrap_or_else(|problem| self.say(problem, forwarding.head));
                     }
-                    // Whoever gets the request back may be sure that no byte of it was sent.
-                    Ok(Err(mut error)) => match error.take_message() {
-                        Some(unsent) if !again => forwarding.request = Some(unsent),
-                        _ => break,
-                    },
+                    // Whoever gets the request back may be sure that no byte of it was sent. One that was sent over a
+                    // connection that closed before a byte of the answer is sent again only if that is harmless.
+                    Ok(Err(mut error)) if !again => {
+                        let copy = forwarding.copy.take().filter(|_| is_lost(error.error())).map(|copy| *copy);
+                        forwarding.request = error.take_message().or(copy);
+                        if forwarding.request.is_none() {
+                            break;
+                        }
+                    }
+                    Ok(Err(_)) => break,
                     Err(problem) => return self.say(problem, forwarding.head),
                 }
                 again = true;

@@ -12,14 +12,20 @@ use http::{Request, Response};
 use http_body::Body;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::Upload;
 use super::connection::Protocols;
-use crate::listen;
 use crate::shutdown::{Phase, Shutdown};
+use crate::{listen, talk};
 
 /// How long accepting pauses when the system has no more to give (file descriptors, memory).
 const PAUSE: Duration = Duration::from_millis(50);
+/// How often a worker says so at most.
+const SAY_EVERY: Duration = Duration::from_mins(1);
+
+/// What to do about it.
+const SHORTAGE: &str = "allow the process more open files (`ulimit -n`, `LimitNOFILE=`) or fewer connections";
 
 /// How clients are served.
 #[derive(Clone, Debug)]
@@ -144,11 +150,18 @@ where
         });
     };
     let accepting = async {
+        let mut said: Option<Instant> = None;
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, peer)) => welcome(stream, peer, place),
-                Err(error) if is_shortage(&error) => tokio::time::sleep(PAUSE).await,
+                Err(error) if is_shortage(&error) => {
+                    if said.is_none_or(|at| at.elapsed() >= SAY_EVERY) {
+                        said = Some(Instant::now());
+                        talk::say(&format!("warning: new connections wait: {error}\nhint: {SHORTAGE}\n"));
+                    }
+                    tokio::time::sleep(PAUSE).await;
+                }
                 // The client has gone again.
                 Err(_) => {}
             }

@@ -156,8 +156,8 @@ impl Tally {
 /// What the word of an access log means.
 fn said_allowed(verdict: &str) -> Option<bool> {
     match verdict {
-        "allow" | "allowed" | "admitted" => Some(true),
-        "deny" | "denied" | "refuse" | "refused" | "never" => Some(false),
+        "allow" => Some(true),
+        "deny" | "never" => Some(false),
         _ => None,
     }
 }

@@ -171,7 +171,7 @@ fn time_only_goes_forward_and_lines_that_are_late_are_counted() {
 fn our_own_log_is_judged_in_the_order_of_the_store_at_its_own_times() {
     let mut model = Model::new(&[]);
     let line = |seq: u64, time: u64| {
-        format!("{{\"time\":{time},\"seq\":{seq},\"method\":\"GET\",\"path\":\"/{seq}\",\"verdict\":\"refused\"}}\n")
+        format!("{{\"time\":{time},\"seq\":{seq},\"method\":\"GET\",\"path\":\"/{seq}\",\"verdict\":\"deny\"}}\n")
     };
     let first = [line(2, 8), line(1, 9), line(4, 9)].concat();
     let done = run(&mut model, &[&first, &line(3, 7)]);

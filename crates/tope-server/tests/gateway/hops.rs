@@ -20,7 +20,7 @@ fn fields_of_one_hop_and_forged_identities_stop_here() {
         &gateway,
         "Connection: close, X-Secret\r\nX-Secret: 1\r\nKeep-Alive: 5\r\nProxy-Authorization: x\r\nTE: gzip\r\n\
          X-Tope-Client: root\r\nX-Tope-Plan: enterprise\r\nX-Forwarded-For: 10.0.0.1\r\nForwarded: for=10.0.0.1\r\n\
-         X-Forwarded-Proto: https\r\nAccept: */*\r\n",
+         X-Forwarded-Proto: https\r\nX-Forwarded-Port: 443\r\nX-Forwarded-User: root\r\nAccept: */*\r\n",
     );
     let expected = "GET /a?b=c HTTP/1.1\r\nhost: api.example\r\naccept: */*\r\nx-forwarded-for: 127.0.0.1\r\n\
                     x-forwarded-proto: http\r\nx-forwarded-host: api.example\r\nx-tope-client: acme\r\n\r\n";

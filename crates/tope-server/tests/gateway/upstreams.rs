@@ -103,25 +103,44 @@ fn a_connection_closed_while_idle_costs_nobody_a_request() {
     }
 }
 
-#[test]
-fn a_request_that_was_sent_is_never_sent_again() {
-    let requests = Arc::<AtomicUsize>::default();
-    let counted = Arc::clone(&requests);
+/// A gateway that keeps one connection to an upstream that closes it under the next request. What the next request
+/// gets, and how many the upstream has read that it did not answer.
+fn closed_under(request: &str, answers_again: bool) -> (u16, usize) {
+    let unanswered = Arc::<AtomicUsize>::default();
+    let (counted, served) = (Arc::clone(&unanswered), AtomicUsize::new(0));
     let upstream = Upstream::start(move |mut peer| {
-        peer.message();
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        if served.fetch_add(1, SeqCst) == 0 || answers_again {
+            peer.message();
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
         if !peer.message().0.is_empty() {
             counted.fetch_add(1, SeqCst);
         }
     });
     let gateway = Gateway::to(&upstream.url());
     let mut client = Peer::connect(gateway.address);
-    for method in ["GET", "POST"] {
-        assert_eq!(get(&mut client, "/"), 200);
-        client.send(format!("{method} /second HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"));
-        assert_eq!(status(&client.message().0), 502, "{method}");
+    assert_eq!(get(&mut client, "/"), 200);
+    client.send(request);
+    (status(&client.message().0), unanswered.load(SeqCst))
+}
+
+#[test]
+fn a_request_that_was_sent_and_could_change_something_is_never_sent_again() {
+    for method in ["POST", "PUT", "PATCH", "DELETE", "PURGE"] {
+        let request = format!("{method} / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(closed_under(&request, true), (502, 1), "{method}");
     }
-    assert_eq!((requests.load(SeqCst), upstream.connections()), (2, 2));
+    let with_body = "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+    assert_eq!(closed_under(with_body, true), (502, 1));
+}
+
+#[test]
+fn a_request_that_changes_nothing_is_sent_once_more_when_a_kept_connection_closes_under_it() {
+    for method in ["GET", "OPTIONS", "TRACE"] {
+        let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(closed_under(&request, true), (200, 1), "{method}");
+        assert_eq!(closed_under(&request, false), (502, 2), "{method}: once, and not for ever");
+    }
 }
 
 #[test]

@@ -1,12 +1,39 @@
 //! What operators are told: health, readiness, and figures that agree with what was sent.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use crate::client::{Caller, get, post};
 use crate::support::{Gateway, passed};
 use crate::upstream::Upstream;
+
+/// `prlimit` of util-linux, on a program that runs: how many files it may have open from now on.
+fn allow_files(gateway: &Gateway, most: usize) {
+    let limit = format!("--nofile={most}:");
+    let pid = gateway.pid().to_string();
+    assert!(Command::new("prlimit").args(["--pid", &pid, &limit]).status().unwrap().success());
+}
+
+#[test]
+fn when_files_run_out_operators_are_told_and_clients_wait() {
+    let gateway = Gateway::start("limits: { api: { by: ip, rate: 9/min } }\n");
+    let from = gateway.said();
+    let open = std::fs::read_dir(format!("/proc/{}/fd", gateway.pid())).unwrap().count();
+    allow_files(&gateway, open);
+    let mut caller = gateway.caller();
+    caller.send(&get("/").bytes());
+    let line = gateway.wait_for("warning: new connections wait", from);
+    assert!(line.contains("files"), "{line}");
+    gateway.wait_for("hint: allow the process more open files", from);
+    // It is tried again many times a second, and told once a minute.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(gateway.talk(from).matches("warning:").count(), 1, "{}", gateway.talk(from));
+    allow_files(&gateway, open + 10);
+    assert_eq!(caller.answer(false).status, 200);
+}
 
 #[test]
 fn every_figure_agrees_with_what_was_sent() {

@@ -156,12 +156,12 @@ fn broken_combined_lines_say_why_and_where() {
 #[test]
 fn our_own_log_has_the_caller() {
     let line = br#"{"time":"2026-09-21T14:13:20.123456Z","seq":7,"method":"GET","path":"/a","host":"h","status":429,
-        "address":"203.0.113.7","client":"acme","plan":"pro","preflight":false,"verdict":"refused","refused_by":"api","took_us":12}"#;
+        "address":"203.0.113.7","client":"acme","plan":"pro","preflight":false,"verdict":"deny","refused_by":"api","took_us":12}"#;
     let read = parse(Format::Access, line).expect("a good line");
     let ours = read.ours.expect("a good line");
     assert_eq!((read.time_us, ours.seq), (1_790_000_000_123_456, 7));
     assert_eq!((ours.client.as_deref(), ours.plan.as_deref()), (Some("acme"), Some("pro")));
-    assert_eq!((ours.verdict.as_deref(), ours.refused_by.as_deref()), (Some("refused"), Some("api")));
+    assert_eq!((ours.verdict.as_deref(), ours.refused_by.as_deref()), (Some("deny"), Some("api")));
     let anonymous = br#"{"time":1,"seq":0,"method":"GET","path":"/","address":null,"client":null,"refused_by":null}"#;
     assert_eq!(parse(Format::Access, anonymous).expect("a good line").ours.expect("a good line").client, None);
 }

@@ -2,30 +2,28 @@
 
 use std::error::Error;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::stall::{Did, Stalled, Still, Timer};
+use super::stall::{Did, Stalled, Still};
 
 /// The requests of one connection. Only one thread ever touches it; the atomics are there because tasks must be `Send`.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     begun: AtomicU32,
     ended: AtomicU32,
-    /// The timer of the last answer that had to wait, for the next one.
-    timer: Mutex<Option<Timer>>,
 }
 
 impl Load {
     /// A request has begun; it ends when the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         self.begun.store(self.begun.load(Relaxed).wrapping_add(1), Relaxed);
-        Busy { load: Arc::clone(self), still: None }
+        Busy(Arc::clone(self))
     }
 
     /// Whether no request is being answered.
@@ -37,40 +35,15 @@ impl Load {
     pub(crate) fn begun(&self) -> u32 {
         self.begun.load(Relaxed)
     }
-
-    fn timer(&self) -> MutexGuard<'_, Option<Timer>> {
-        self.timer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// One request being answered.
 #[derive(Debug)]
-pub(crate) struct Busy {
-    load: Arc<Load>,
-    /// There is one as soon as its answer has had to wait.
-    still: Option<Still>,
-}
-
-impl Busy {
-    /// Its answer moves.
-    fn moved(&mut self) {
-        if let Some(still) = &mut self.still {
-            still.moved();
-        }
-    }
-
-    /// Its answer stands: ready when it has for `patience`.
-    fn poll_still(&mut self, patience: Duration, cx: &mut Context<'_>) -> Poll<()> {
-        self.still.get_or_insert_with(|| Still::with_timer(patience, self.load.timer().take())).poll(cx)
-    }
-}
+pub(crate) struct Busy(Arc<Load>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.load.ended.store(self.load.ended.load(Relaxed).wrapping_add(1), Relaxed);
-        if let Some(timer) = self.still.take().and_then(Still::into_timer) {
-            *self.load.timer() = Some(timer);
-        }
+        self.0.ended.store(self.0.ended.load(Relaxed).wrapping_add(1), Relaxed);
     }
 }
 
@@ -80,7 +53,7 @@ pin_project! {
         #[pin]
         body: B,
         busy: Busy,
-        patience: Option<Duration>,
+        still: Option<Still>,
     }
 }
 
@@ -88,7 +61,7 @@ impl<B> Counted<B> {
     /// Counts a body that may stand still for `patience`, or as long as it likes.
     pub(crate) fn new(body: B, busy: Busy, patience: Option<Duration>) -> Self {
         Did::Gave.tell();
-        Self { body, busy, patience }
+        Self { body, busy, still: patience.map(Still::new) }
     }
 }
 
@@ -105,12 +78,14 @@ where
         let this = self.project();
         if let Poll::Ready(frame) = this.body.poll_frame(cx) {
             Did::Gave.tell();
-            this.busy.moved();
+            if let Some(still) = this.still {
+                still.moved();
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         Did::Waited.tell();
-        match *this.patience {
-            Some(patience) => this.busy.poll_still(patience, cx).map(|()| Some(Err(Stalled.into()))),
+        match this.still {
+            Some(still) => still.poll(cx).map(|()| Some(Err(Stalled.into()))),
             None => Poll::Pending,
         }
     }

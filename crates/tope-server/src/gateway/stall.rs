@@ -18,31 +18,18 @@ use hyper::rt::Executor;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep};
 
-/// What a time limit waits with. Making one and taking it out of the runtime again costs more than waiting.
-pub(crate) type Timer = Pin<Box<Sleep>>;
-
 /// A time limit that begins when something first stands still. Its timer is made once and set again only when it has
 /// gone off.
 #[derive(Debug)]
 pub(crate) struct Still {
     limit: Duration,
     until: Option<Instant>,
-    timer: Option<Timer>,
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Still {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self::with_timer(limit, None)
-    }
-
-    /// The same with the timer of another that has ended, if there is one, whenever it may go off.
-    pub(crate) fn with_timer(limit: Duration, timer: Option<Timer>) -> Self {
-        Self { limit, until: None, timer }
-    }
-
-    /// The timer, for another.
-    pub(crate) fn into_timer(self) -> Option<Timer> {
-        self.timer
+        Self { limit, until: None, timer: None }
     }
 
     /// It moves.
@@ -54,9 +41,6 @@ impl Still {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let until = *self.until.get_or_insert_with(|| Instant::now() + self.limit);
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
-        if timer.deadline() > until {
-            timer.as_mut().reset(until);
-        }
         loop {
             ready!(timer.as_mut().poll(cx));
             if timer.deadline() >= until {
@@ -158,20 +142,6 @@ impl<F: Future<Output = ()>> Future for Stream<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_timer_that_was_used_before_changes_no_limit() {
-        let limit = Duration::from_mins(1);
-        for (earlier, pause) in [(limit, 1), (limit, 59), (limit, 61), (limit * 9, 1)] {
-            let mut first = Still::new(earlier);
-            let _ = std::future::poll_fn(|cx| Poll::Ready(first.poll(cx))).await;
-            tokio::time::sleep(Duration::from_secs(pause)).await;
-            let begun = Instant::now();
-            let mut second = Still::with_timer(limit, first.into_timer());
-            std::future::poll_fn(|cx| second.poll(cx)).await;
-            assert_eq!(begun.elapsed().as_secs(), 60, "{earlier:?}, {pause} s later");
-        }
-    }
 
     #[test]
     fn streams_of_events_and_calls_may_pause() {

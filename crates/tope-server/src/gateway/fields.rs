@@ -136,9 +136,10 @@ pub(crate) fn request(fields: &mut HeaderMap, host: Option<&HeaderValue>, caller
         drop_those(fields, is_alias);
     }
     if found.has(CALLER) {
-        fields.remove(X_TOPE_CLIENT);
-        fields.remove(X_TOPE_PLAN);
-        if !caller.is_some_and(|caller| caller.trusted_peer) {
+        if caller.is_some_and(|caller| caller.trusted_peer) {
+            fields.remove(X_TOPE_CLIENT);
+            fields.remove(X_TOPE_PLAN);
+        } else {
             drop_those(fields, is_callers);
         }
     }
@@ -185,7 +186,7 @@ fn wants_trailers(fields: &HeaderMap) -> bool {
 
 /// Drops from a request's trailers what says who is calling: some servers read them as header fields.
 pub(crate) fn trailers(fields: &mut HeaderMap) {
-    drop_those(fields, |name| is_callers(&name.replace('_', "-")));
+    drop_those(fields, |name| is_callers(name) || is_alias(name));
 }
 
 /// Makes an answer's header fit the client's hop.

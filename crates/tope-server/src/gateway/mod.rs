@@ -5,7 +5,7 @@
 //!   answers that stand still.
 //! - [`proxy`] is the service that forwards: `upstream` picks where to, `link` is a connection to it
 //!   (`pool` keeps those of HTTP/1.1, `shared` that of HTTP/2), `fields` makes the header of one side fit the other, `tunnel` carries
-//!   what was upgraded, `demo` answers without an upstream.
+//!   what was upgraded, `progress` is how far a body or a tunnel has got, `demo` answers without an upstream.
 //! - [`body`], [`upload`] and [`caller`] are what passes between the layer in front and the proxy; [`problem`] is how errors read.
 //!
 //! The limiter stands between [`serve`] and [`proxy`] as a tower layer and knows neither.
@@ -21,6 +21,7 @@ mod link;
 mod load;
 mod pool;
 pub mod problem;
+mod progress;
 pub mod proxy;
 pub mod serve;
 mod shared;

@@ -11,11 +11,11 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, request};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use tokio::time::timeout;
 
 use super::link::{Link, Sent};
 use super::problem::{Render, render};
-use super::upload::{Outbound, Progress};
+use super::progress::{Progress, while_moving};
+use super::upload::Outbound;
 use super::upstream::Upstreams;
 use super::{Body, Caller, Problem, Upload, demo, fields, tunnel};
 use crate::settings::upstream::Upstream;
@@ -169,22 +169,21 @@ impl Inner {
             let mut again = false;
             while let Some(mut link) = self.upstreams.link(again).await {
                 let sent = std::pin::pin!(forwarding.send_over(&mut link));
-                match self.in_time(sent, forwarding.progress.as_deref()).await {
-                    Ok(Ok(response)) => {
+                // Longer than that only while the request's own body still moves.
+                match while_moving(sent, self.answer_within, forwarding.progress.as_deref()).await {
+                    Some(Ok(response)) => {
                         let answer = receive(response, link, forwarding.switch.take());
                         return answer.unwrap_or_else(|problem| self.say(problem, forwarding.head));
                     }
                     // Whoever gets the request back may be sure that no byte of it was sent. One that was sent over a
-                    // connection that closed before a byte of the answer is sent again only if that is harmless.
-                    Ok(Err(mut error)) if !again => {
+                    // connection that closed before the head of its answer goes again only if that is harmless.
+                    Some(Err(mut error)) if !again => {
                         let copy = forwarding.copy.take().filter(|_| is_lost(error.error())).map(|copy| *copy);
-                        forwarding.request = error.take_message().or(copy);
-                        if forwarding.request.is_none() {
-                            break;
-                        }
+                        let Some(request) = error.take_message().or(copy) else { break };
+                        forwarding.request = Some(request);
                     }
-                    Ok(Err(_)) => break,
-                    Err(problem) => return self.say(problem, forwarding.head),
+                    Some(Err(_)) => break,
+                    None => return self.say(Problem::GatewayTimeout, forwarding.head),
                 }
                 again = true;
             }
@@ -201,25 +200,6 @@ impl Inner {
             *response.body_mut() = Body::empty();
         }
         response
-    }
-
-    /// Waits for an answer, longer while the request's own body still moves.
-    async fn in_time<T>(
-        &self,
-        mut sent: Pin<&mut impl Future<Output = T>>,
-        progress: Option<&Progress>,
-    ) -> Result<T, Problem> {
-        let mut seen = progress.map(Progress::seen);
-        loop {
-            if let Ok(answer) = timeout(self.answer_within, sent.as_mut()).await {
-                return Ok(answer);
-            }
-            let now = progress.map(Progress::seen);
-            if now == seen {
-                return Err(Problem::GatewayTimeout);
-            }
-            seen = now;
-        }
     }
 }
 

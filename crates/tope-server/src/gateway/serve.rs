@@ -23,7 +23,6 @@ use crate::{listen, talk};
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often a worker says so at most.
 const SAY_EVERY: Duration = Duration::from_mins(1);
-
 /// What to do about it.
 const SHORTAGE: &str = "allow the process more open files (`ulimit -n`, `LimitNOFILE=`) or fewer connections";
 

@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -11,7 +10,9 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// How long both sides may be silent. Peers that mean to stay send pings (RFC 6455 5.5.2) far more often; a client that
+use super::progress::{Progress, while_moving};
+
+/// How long both sides may be silent; it is noticed after twice that at the latest. Peers that mean to stay send pings (RFC 6455 5.5.2) far more often; a client that
 /// has vanished sends nothing, and must not keep its place for ever.
 const SILENCE: Duration = Duration::from_mins(10);
 
@@ -29,25 +30,18 @@ where
     A: AsyncRead + AsyncWrite + Unpin,
     B: AsyncRead + AsyncWrite + Unpin,
 {
-    let moved = Arc::<AtomicU32>::default();
-    let mut client = Heard { side: client, moved: Arc::clone(&moved) };
-    let mut upstream = Heard { side: upstream, moved: Arc::clone(&moved) };
-    let mut both = pin!(tokio::io::copy_bidirectional(&mut client, &mut upstream));
-    let mut seen = moved.load(Relaxed);
+    let progress = Arc::<Progress>::default();
+    let mut client = Heard { side: client, progress: Arc::clone(&progress) };
+    let mut upstream = Heard { side: upstream, progress: Arc::clone(&progress) };
+    let both = pin!(tokio::io::copy_bidirectional(&mut client, &mut upstream));
     // Either side may end as it likes: there is nobody left to tell.
-    while tokio::time::timeout(silence, both.as_mut()).await.is_err() {
-        let now = moved.load(Relaxed);
-        if now == seen {
-            return;
-        }
-        seen = now;
-    }
+    let _ = while_moving(both, silence, Some(&progress)).await;
 }
 
-/// One side of a tunnel; what it says is counted.
+/// One side of a tunnel; that it says something is progress.
 struct Heard<T> {
     side: T,
-    moved: Arc<AtomicU32>,
+    progress: Arc<Progress>,
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for Heard<T> {
@@ -55,7 +49,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Heard<T> {
         let this = self.get_mut();
         let read = Pin::new(&mut this.side).poll_read(cx, buf);
         if read.is_ready() {
-            this.moved.store(this.moved.load(Relaxed).wrapping_add(1), Relaxed);
+            this.progress.moved();
         }
         read
     }

@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -11,6 +10,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
 use super::fields;
+use super::progress::Progress;
 use crate::lingering;
 
 /// The body of a request.
@@ -77,19 +77,8 @@ pub(crate) enum Outbound {
     Stream { body: Upload, progress: Arc<Progress> },
 }
 
-/// How far a request's body has got: what the wait for its answer depends on.
-#[derive(Debug, Default)]
-pub(crate) struct Progress(AtomicU32);
-
-impl Progress {
-    /// A number that changes with every part that was taken.
-    pub(crate) fn seen(&self) -> u32 {
-        self.0.load(Relaxed)
-    }
-}
-
 impl Outbound {
-    /// The body of a request, and its progress if there is any to wait for.
+    /// The body of a request, and its progress if there is any to wait for: it moves with every part that is taken.
     pub(crate) fn new(body: Upload) -> (Self, Option<Arc<Progress>>) {
         if body.is_end_stream() {
             return (Self::Empty, None);
@@ -109,7 +98,7 @@ impl http_body::Body for Outbound {
         if let Some(trailers) = frame.as_mut().and_then(|frame| frame.as_mut().ok()?.trailers_mut()) {
             fields::trailers(trailers);
         }
-        progress.0.store(progress.seen().wrapping_add(1), Relaxed);
+        progress.moved();
         Poll::Ready(frame)
     }
 

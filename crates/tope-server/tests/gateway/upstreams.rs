@@ -147,6 +147,16 @@ fn a_request_that_changes_nothing_is_sent_once_more_when_a_kept_connection_close
 }
 
 #[test]
+fn a_fresh_connection_that_closes_is_not_tried_again() {
+    let upstream = Upstream::start(|mut peer| {
+        peer.message();
+    });
+    let gateway = Gateway::to(&upstream.url());
+    assert_eq!(get(&mut Peer::connect(gateway.address), "/"), 502);
+    assert_eq!(upstream.connections(), 1, "an upstream that can't answer is not asked twice");
+}
+
+#[test]
 fn an_answer_that_breaks_off_is_not_passed_off_as_whole() {
     let upstream = Upstream::start(|mut peer| {
         peer.head();

@@ -50,10 +50,14 @@ fn main() -> anyhow::Result<()> {
             runtime.block_on(shutdown.follow_signals())
         }
     });
-    server.run(&shutdown, |_| {
-        let proxy = Proxy::new(std::slice::from_ref(&target), Duration::from_secs(30));
-        move |peer| Front { proxy: proxy.clone(), peer: Caller::peer_text(peer.ip()) }
-    })?;
+    server.run(
+        &shutdown,
+        || (),
+        |_| {
+            let proxy = Proxy::new(std::slice::from_ref(&target), Duration::from_secs(30));
+            move |peer| Front { proxy: proxy.clone(), peer: Caller::peer_text(peer.ip()) }
+        },
+    )?;
     Ok(())
 }
 

@@ -84,14 +84,16 @@ impl Server {
 
     /// Serves until `shutdown` says otherwise; returns when all connections have ended, or the time for that is over.
     ///
+    /// `ready` is called once, when every worker has all that it needs to serve; never when one can't have it.
     /// `make_worker` is called once on each worker's runtime with its number. What it returns makes the service of
     /// each connection, given the client's address; that service must always be ready.
     ///
     /// # Errors
     ///
     /// When a thread, a runtime or a listener can't be had.
-    pub fn run<W, M, S, B>(self, shutdown: &Shutdown, make_worker: W) -> io::Result<()>
+    pub fn run<R, W, M, S, B>(self, shutdown: &Shutdown, ready: R, make_worker: W) -> io::Result<()>
     where
+        R: FnOnce(),
         W: Fn(usize) -> M + Sync,
         M: FnMut(SocketAddr) -> S,
         S: tower_service::Service<Request<Upload>, Response = Response<B>, Error = Infallible> + Send + 'static,
@@ -101,13 +103,17 @@ impl Server {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let (settings, make_worker) = (&self.settings, &make_worker);
+        let (begun, begins) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let spawn = |(number, listener)| {
-                let name = format!("gateway-{number}");
+                let (name, begun) = (format!("gateway-{number}"), begun.clone());
                 std::thread::Builder::new().name(name).spawn_scoped(scope, move || {
                     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                     let done = runtime.block_on(async {
-                        work(TcpListener::from_std(listener)?, settings, shutdown, make_worker(number)).await;
+                        let (listener, make) = (TcpListener::from_std(listener)?, make_worker(number));
+                        let _ = begun.send(());
+                        drop(begun);
+                        work(listener, settings, shutdown, make).await;
                         Ok(())
                     });
                     runtime.shutdown_background();
@@ -115,6 +121,12 @@ impl Server {
                 })
             };
             let workers: Vec<_> = self.listeners.into_iter().enumerate().map(spawn).collect();
+            drop(begun);
+            if begins.iter().count() == workers.len() {
+                ready();
+            } else {
+                shutdown.drain();
+            }
             let mut result = Ok(());
             for worker in workers {
                 let panicked = |_| Err(io::Error::other("a worker panicked"));

@@ -106,10 +106,11 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
         shutdown: shutdown.clone(),
     };
     let operating = operation.start(admin, watch)?;
-    // Whoever hears this may send signals, so they are listened to by now.
-    greet::listening(server.address(), admin_address, &greeted, &limiter.policy(), options.shadow);
+    let address = server.address();
+    // Whoever hears this may send requests and signals: both are listened to by now.
+    let greeting = || greet::listening(address, admin_address, &greeted, &limiter.policy(), options.shadow);
 
-    let served = server.run(&shutdown, |worker| {
+    let served = server.run(&shutdown, greeting, |worker| {
         let writer = log.as_ref().map(Log::writer);
         let observer = Observer::new(Arc::clone(&metrics.workers[worker]), writer);
         let layer = tower::Layer::observed(Arc::clone(&limiter), Arc::clone(&clock), observer);

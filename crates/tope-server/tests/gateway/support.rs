@@ -74,7 +74,7 @@ impl Gateway {
                         Front { proxy: proxy.clone(), caller }
                     }
                 };
-                server.run(&shutdown, make_worker).unwrap();
+                server.run(&shutdown, || (), make_worker).unwrap();
             }
         });
         Self { address, shutdown, thread: Some(thread) }

@@ -1,8 +1,8 @@
-//! What a limit may ask of a request. Facts borrow: a request is read once and nothing is copied.
+//! What a limit may ask of a request, and of its answer. Facts borrow: a request is read once and nothing is copied.
 
 use std::net::IpAddr;
 
-use ::http::HeaderMap;
+use ::http::{HeaderMap, StatusCode};
 
 /// What is known of one request.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,25 @@ pub struct Facts<'a> {
     pub preflight: bool,
     /// A cost that replaces every cost of the policy: from a log.
     pub cost: Option<u32>,
+}
+
+/// What is known of the answer to a request.
+#[derive(Clone, Copy, Debug)]
+pub enum Reply<'a> {
+    /// Its head is there.
+    Head {
+        /// The status.
+        status: StatusCode,
+        /// All header fields.
+        headers: &'a HeaderMap,
+    },
+    /// It has ended after its head: with trailers, without, or cut.
+    End {
+        /// The trailer fields, where there were any.
+        trailers: Option<&'a HeaderMap>,
+    },
+    /// There is none: it could not be had, or nobody waited for it.
+    Nothing,
 }
 
 /// Who is calling.

@@ -4,11 +4,12 @@
 //! a door reads the request once and takes `now` once
 //!   -> Facts -> policy.charges(facts) -> store.charge(charges, now): all or nothing -> Judgement
 //!   -> the same door writes the answer: header fields and a problem body, or a gRPC message
+//!   -> store.settle(receipt, +-units) where a limit waits for what the answer says
 //! ```
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | [`facts`] | what a limit may ask of a request |
+//! | [`facts`] | what a limit may ask of a request and its answer |
 //! | [`charge`] | a budget, and a cost to take from one bucket of it |
 //! | [`policy`] | all limits of one file, compiled; names no store |
 //! | [`store`] | where buckets live; names no policy |

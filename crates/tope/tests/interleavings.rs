@@ -124,7 +124,7 @@ fn corrections_add_up() {
                     let charge = Charge { budget: limit, key: b"k", group: b"k", cost: 2 };
                     let taken = suite::charge(store, &[charge], NOW).answers[0];
                     assert!(taken.decision.allowed());
-                    suite::settle(store, &charge, taken.at_us, NOW, -1);
+                    suite::settle(store, &charge, taken.taken, NOW, -1);
                     1_u64
                 };
                 Box::new(body) as Box<dyn FnOnce() -> u64 + Send>

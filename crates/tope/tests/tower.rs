@@ -11,9 +11,10 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use tope::charge::{Budget, Charge};
 use tope::clock::Clock;
+use tope::core::Decision;
 use tope::observe::{Observe, Record};
 use tope::store::memory::Memory;
-use tope::store::{Answer, Charged, Store, StoreError};
+use tope::store::{Answer, Charged, Store, StoreError, Taken};
 use tope::tower::{Caller, Layer, Limited, Peer};
 use tope::{Limiter, policy};
 use tower::{ServiceExt, service_fn};
@@ -31,7 +32,7 @@ struct Later(Memory);
 
 impl Store for Later {
     type Charging = Ready<Result<Charged, StoreError>>;
-    type Settling = Ready<Result<(), StoreError>>;
+    type Settling = Ready<Result<Option<Decision>, StoreError>>;
 
     fn adopt(&self, budgets: &mut [Budget]) -> Result<(), StoreError> {
         self.0.adopt(budgets)
@@ -48,8 +49,17 @@ impl Store for Later {
         Answer::Pending(ready(Ok(charged)))
     }
 
-    fn settle(&self, _: &Charge<'_>, _: u64, _: u64, _: i64) -> Answer<Result<(), StoreError>, Self::Settling> {
-        Answer::Pending(ready(Ok(())))
+    fn settle(
+        &self,
+        charge: &Charge<'_>,
+        taken: Taken,
+        now_us: u64,
+        delta: i64,
+    ) -> Answer<Result<Option<Decision>, StoreError>, Self::Settling> {
+        match self.0.settle(charge, taken, now_us, delta) {
+            Answer::Ready(done) => Answer::Pending(ready(done)),
+            pending @ Answer::Pending(_) => pending,
+        }
     }
 }
 

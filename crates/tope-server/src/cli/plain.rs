@@ -25,6 +25,11 @@ pub(crate) fn limit(limit: &Limit) -> String {
         text.push_str("; ");
         text.push_str(cost);
     }
+    if !limit.count.is_empty() {
+        text.push_str("; only answers with ");
+        text.push_str(&limit.count);
+        text.push_str(" count");
+    }
     if let Some(status) = limit.status {
         text.push_str("; a refusal is ");
         text.push_str(&status.to_string());

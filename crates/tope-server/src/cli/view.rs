@@ -36,6 +36,8 @@ pub(crate) struct Limit {
     pub(crate) disabled: bool,
     /// The status of a refusal, where it is not 429.
     pub(crate) status: Option<u16>,
+    /// Which answers count, in the words of the file; empty when all do.
+    pub(crate) count: String,
     /// What a request costs, in plain words, where it is not 1.
     pub(crate) cost: Option<String>,
     /// For each plan, or once for all of them: the rates, each with the name that answers give it.
@@ -74,6 +76,7 @@ impl Limit {
             shadow: limit.mode() == Mode::Shadow,
             disabled: limit.mode() == Mode::Disabled,
             status: limit.reject_status(),
+            count: limit.count_text().to_owned(),
             cost: written.and_then(|written| cost(&written.cost.as_ref()?.value)),
             rates: (0..plans).map(|plan| limit.rates(plan).collect()).collect(),
         }

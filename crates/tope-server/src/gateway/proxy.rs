@@ -12,6 +12,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, req
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
+use super::caller::Unanswered;
 use super::link::{Link, Sent};
 use super::problem::{Render, render};
 use super::progress::{Progress, while_moving};
@@ -194,6 +195,9 @@ impl Inner {
     /// An answer of our own; to HEAD without its body, which hyper leaves out over HTTP/1.1 only.
     fn say(&self, problem: Problem, head: bool) -> Response<Body> {
         let mut response = (self.render)(problem);
+        if matches!(problem, Problem::BadGateway | Problem::GatewayTimeout) {
+            response.extensions_mut().insert(Unanswered);
+        }
         if head {
             let length = http_body::Body::size_hint(response.body()).exact().unwrap_or(0);
             response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(length));

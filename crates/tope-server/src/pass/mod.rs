@@ -14,15 +14,18 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use tope::core::Decision;
-use tope::facts::{Client, Facts};
+use tope::facts::{Client, Facts, Reply};
 use tope::http::path::{Path, normalise};
 use tope::http::{client_addr, cors};
 use tope::store::{Answer, Store, StoreError};
-use tope::{Budget, Limiter, Policy};
+use tope::{Budget, Judgement, Limiter, Policy};
 
 pub use self::line::{Line, Ours};
+
+/// The status of a request whose client left before the answer, here and in the logs of nginx.
+const CLIENT_LEFT: u16 = 499;
 
 /// What a replay asks of whoever judges.
 pub trait Pass {
@@ -84,6 +87,20 @@ impl<S: Store> Limited<S> {
     }
 }
 
+impl<S: Store> Limited<S> {
+    /// The log knows the answer, so what limits hold until they know it is settled at once; where it has none, everything
+    /// counts.
+    fn hear(&self, judgement: &mut Judgement, status: Option<u16>, now_us: u64) {
+        let Some(status) = status.filter(|_| judgement.is_open()) else { return };
+        let headers = HeaderMap::new();
+        let reply = match StatusCode::from_u16(status) {
+            Ok(status) if status.as_u16() != CLIENT_LEFT => Reply::Head { status, headers: &headers },
+            _ => Reply::Nothing,
+        };
+        self.limiter.hear(judgement, reply, now_us);
+    }
+}
+
 impl<S: Store> Pass for Limited<S> {
     fn budgets(&self) -> &[Budget] {
         &self.policy.budgets
@@ -99,12 +116,13 @@ impl<S: Store> Pass for Limited<S> {
         let uri = line.uri();
         let reading = uri.as_ref().and_then(|uri| Reading::of(&self.policy, line, uri, headers));
         let Some(reading) = reading else { return Ok(Outcome::BadPath) };
-        let judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
+        let mut judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
             Answer::Ready(judgement) => judgement?,
             Answer::Pending(_) => unreachable!("a replay is given a store that answers at once"),
         };
         rows.clear();
         rows.extend_from_slice(judgement.rows());
+        self.hear(&mut judgement, line.status, now_us);
         let caller = match (reading.client.name, reading.address) {
             (Some(name), _) => Caller::Client(name),
             (None, Some(address)) => Caller::Address(address),

@@ -6,6 +6,7 @@
 //! | `told` | the fields and the 429, and that waiting as told is right |
 //! | `dialects` | HEAD, preflights, CORS, gRPC, dialects, an upstream's own fields, shadow, never, 503 |
 //! | `exact` | 5,000 requests at once; a refused upload |
+//! | `answers` | limits that wait for the answer |
 //! | `clients` | keys, plans, names, where a key is |
 //! | `paths` | every spelling of `/login` |
 //! | `addresses` | forged and trusted addresses, IPv6 blocks, random user agents |
@@ -22,6 +23,7 @@
 
 mod addresses;
 mod admin;
+mod answers;
 mod bad_input;
 mod client;
 mod clients;

@@ -26,15 +26,20 @@ impl Upstream {
 
     /// The header lines are a function of the head of the request.
     pub(crate) fn start(fields: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self::answering(move |head| (200, fields(head)))
+    }
+
+    /// The status and the header lines are a function of the head of the request, which may take its time.
+    pub(crate) fn answering(answer: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, counts) = (listener.local_addr().unwrap(), Arc::<Counts>::default());
-        let (fields, counted) = (Arc::new(fields), Arc::clone(&counts));
+        let (answer, counted) = (Arc::new(answer), Arc::clone(&counts));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 counted.connections.fetch_add(1, SeqCst);
-                let (fields, counted) = (Arc::clone(&fields), Arc::clone(&counted));
+                let (answer, counted) = (Arc::clone(&answer), Arc::clone(&counted));
                 let thread = std::thread::Builder::new().stack_size(128 << 10);
-                thread.spawn(move || serve(stream, &*fields, &counted)).unwrap();
+                thread.spawn(move || serve(stream, &*answer, &counted)).unwrap();
             }
         });
         Self { address, counts }
@@ -56,7 +61,7 @@ impl Upstream {
     }
 }
 
-fn serve(stream: TcpStream, fields: &dyn Fn(&str) -> String, counts: &Counts) {
+fn serve(stream: TcpStream, answer: &dyn Fn(&str) -> (u16, String), counts: &Counts) {
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream);
     loop {
@@ -73,9 +78,9 @@ fn serve(stream: TcpStream, fields: &dyn Fn(&str) -> String, counts: &Counts) {
         let read = std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink()).unwrap();
         counts.bytes.fetch_add(usize::try_from(read).unwrap(), SeqCst);
         counts.requests.fetch_add(1, SeqCst);
-        let extra = fields(&head);
+        let (status, extra) = answer(&head);
         let body = if head.starts_with("HEAD ") { "" } else { &head };
-        let answer = format!("HTTP/1.1 200 OK\r\n{extra}Content-Length: {}\r\n\r\n{body}", head.len());
+        let answer = format!("HTTP/1.1 {status} Answer\r\n{extra}Content-Length: {}\r\n\r\n{body}", head.len());
         if reader.get_mut().write_all(answer.as_bytes()).is_err() {
             return;
         }

@@ -13,7 +13,7 @@ use crate::facts::Facts;
 
 /// What one request must pay: for each rate that applies, the budget, the bytes that name the bucket, the cost. The
 /// keys lie in one buffer, on the stack while they are of usual length.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Charges {
     rows: ArrayVec<Row, MAX_CHARGES>,
     bytes: SmallVec<[u8; 256]>,
@@ -22,7 +22,7 @@ pub struct Charges {
     over_full: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Row {
     budget: u16,
     /// Within 2^16: sixteen keys of at most eight short parts.

@@ -2,6 +2,7 @@
 
 use tope_core::Rate;
 
+use super::after::Count;
 use super::cost::Costs;
 use super::error::Place;
 use super::key::{KeyForm, Missing};
@@ -43,6 +44,8 @@ pub struct Limit {
     /// Whether `by` was written.
     pub(super) keyed: bool,
     pub(super) costs: Costs,
+    /// Which answers count; `None`: a request counts whatever its answer is.
+    pub(super) count: Option<Count>,
     pub(super) mode: Mode,
     pub(super) reject: Option<u16>,
     pub(super) caller_chosen: bool,
@@ -58,6 +61,7 @@ pub struct Limit {
 pub(super) struct Text {
     pub(super) matches: String,
     pub(super) by: String,
+    pub(super) count: String,
 }
 
 /// The budgets of one plan.
@@ -88,6 +92,11 @@ impl Limit {
     /// What names a bucket, in the words of the file.
     pub fn by_text(&self) -> &str {
         &self.text.by
+    }
+
+    /// Which answers count, in the words of the file; empty when all do.
+    pub fn count_text(&self) -> &str {
+        &self.text.count
     }
 
     /// Whether it is enforced.

@@ -16,6 +16,7 @@
 //! | `plan`, `cost`, `calendar`, `limit` | how much |
 //! | `guard`, `reach`, `warnings` | what a file as a whole may not say, or seldom means |
 //! | `charges` | what one request must pay |
+//! | `after` | what the answer must be to count |
 //! | `absence` | why a limit asks nothing of it |
 //!
 //! Policies are made of files, so without the feature `yaml` there is one policy, [`Policy::permissive`].
@@ -25,6 +26,7 @@
 )]
 
 mod absence;
+mod after;
 #[cfg(feature = "yaml")]
 mod calendar;
 mod cases;
@@ -78,6 +80,7 @@ pub use limit::{Limit, Mode};
 #[cfg(feature = "yaml")]
 pub use surroundings::Surroundings;
 
+use self::after::Count;
 use self::clients::Known;
 use self::exempt::Exemption;
 use self::first::Index;
@@ -85,7 +88,7 @@ use self::key::Seed;
 #[cfg(feature = "yaml")]
 use self::reach::Reach;
 use crate::charge::Budget;
-use crate::facts::{Client, Facts};
+use crate::facts::{Client, Facts, Reply};
 use crate::http::{client_addr, cors, fields, path};
 
 /// All limits of one file, compiled.
@@ -108,6 +111,8 @@ pub struct Policy {
     /// What was written, for the sections that a program compiles by itself. API keys are not kept.
     pub file: File,
     limits: Vec<Limit>,
+    /// Some limit waits for the answer.
+    awaits: bool,
     /// For each budget, the place of its limit.
     of_budget: Vec<u16>,
     first: Index,
@@ -137,6 +142,7 @@ impl Policy {
             #[cfg(feature = "yaml")]
             file: File::default(),
             limits: Vec::new(),
+            awaits: false,
             of_budget: Vec::new(),
             first: Index::default(),
             plans: Vec::new(),
@@ -192,6 +198,29 @@ impl Policy {
     /// The status of a refusal by this budget's limit, where the policy says another than 429.
     pub fn reject_status(&self, budget: u16) -> Option<u16> {
         self.limit_of(budget).reject_status()
+    }
+
+    /// Whether some limit waits for the answer before it knows what a request costs.
+    pub(crate) fn awaits_answers(&self) -> bool {
+        self.awaits
+    }
+
+    /// Of `held` units of a budget, those that are due, as far as the answer is known; `None`: not known yet.
+    pub(crate) fn due(&self, budget: u16, held: u32, reply: Reply<'_>) -> Option<u32> {
+        self.limit_of(budget)
+            .count
+            .as_ref()
+            .map_or(Some(held), |count| count.counts(reply).map(|counts| if counts { held } else { 0 }))
+    }
+
+    /// Whether a budget's limit waits for the answer.
+    pub(crate) fn awaits(&self, budget: u16) -> bool {
+        self.limit_of(budget).count.is_some()
+    }
+
+    /// Whether the head of an answer tells a budget's limit what it waits for: then other requests can wait for it too.
+    pub(crate) fn answers_soon(&self, budget: u16) -> bool {
+        self.limit_of(budget).count.as_ref().is_some_and(Count::is_in_the_head)
     }
 
     /// The limits, in the order of the file.

@@ -30,8 +30,24 @@ pub enum Answer<T, F> {
 pub struct Answered {
     /// May it pass, what is left, when to come back. In a refused request: its own answer with nothing taken.
     pub decision: Decision,
-    /// The time at which the bucket judged it; never before the bucket's last change.
+    /// From which bucket, and when, if anything was taken: what [`Store::settle`] wants to know of it.
+    pub taken: Taken,
+}
+
+/// Where and when a charge was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The time at which the bucket judged it, in Unix microseconds; never before the bucket's last change.
     pub at_us: u64,
+    /// It was judged by the bucket of its [`group`](Charge::group), because there was no room for its own.
+    pub shared: bool,
+}
+
+impl Taken {
+    /// Taken from a bucket of its own.
+    pub const fn at(at_us: u64) -> Self {
+        Self { at_us, shared: false }
+    }
 }
 
 /// What a store says of all charges of one request.
@@ -51,7 +67,7 @@ pub trait Store: Send + Sync + 'static {
     /// What [`charge`](Self::charge) answers when it can't at once.
     type Charging: Future<Output = Result<Charged, StoreError>> + Send + Unpin;
     /// What [`settle`](Self::settle) answers when it can't at once.
-    type Settling: Future<Output = Result<(), StoreError>> + Send + Unpin;
+    type Settling: Future<Output = Result<Option<Decision>, StoreError>> + Send + Unpin;
 
     /// Makes the budgets of a policy known before its first charge: gives each its number. Buckets of budgets with
     /// the same name keep the units used.
@@ -71,16 +87,18 @@ pub trait Store: Send + Sync + 'static {
         charged: &mut Charged,
     ) -> Answer<Result<(), StoreError>, Self::Charging>;
 
-    /// Corrects by `delta` units at `now_us` what `charge` took at `taken_us` ([`Answered::at_us`]): never above full,
-    /// at most one capacity owing, nothing when the window of the admission is over. The charge's cost is not looked
-    /// at.
+    /// Corrects by `delta` units at `now_us` what `charge` took ([`Answered::taken`]): never above full, at most one
+    /// capacity owing, nothing when the window of the admission is over. The charge's cost is not looked at. Answers
+    /// what is left now, or nothing when the bucket is not remembered.
+    ///
+    /// Whoever calls it need not wait: a store that answers later has sent it when this returns.
     fn settle(
         &self,
         charge: &Charge<'_>,
-        taken_us: u64,
+        taken: Taken,
         now_us: u64,
         delta: i64,
-    ) -> Answer<Result<(), StoreError>, Self::Settling>;
+    ) -> Answer<Result<Option<Decision>, StoreError>, Self::Settling>;
 }
 
 /// What goes wrong in a store. It is never "not yet": that is a decision.
@@ -134,10 +152,10 @@ impl<T: Store> Store for std::sync::Arc<T> {
     fn settle(
         &self,
         charge: &Charge<'_>,
-        taken_us: u64,
+        taken: Taken,
         now_us: u64,
         delta: i64,
-    ) -> Answer<Result<(), StoreError>, Self::Settling> {
-        (**self).settle(charge, taken_us, now_us, delta)
+    ) -> Answer<Result<Option<Decision>, StoreError>, Self::Settling> {
+        (**self).settle(charge, taken, now_us, delta)
     }
 }

@@ -1,9 +1,11 @@
-//! The body of an answer: the inner service's, or ours.
+//! The body of an answer: the inner service's, or ours; and whoever waits for its end.
 
+use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 use pin_project_lite::pin_project;
 
@@ -13,6 +15,8 @@ pin_project! {
     pub struct Body<B> {
         #[pin]
         whose: Whose<B>,
+        // It learns of the end by being dropped.
+        watch: Option<Box<dyn Watch>>,
     }
 }
 
@@ -25,15 +29,26 @@ pin_project! {
     }
 }
 
+/// Whoever looks at an answer as it passes. Dropped when the answer has ended, wherever.
+pub(super) trait Watch: Send + fmt::Debug {
+    /// The trailers, which end it.
+    fn trailers(&mut self, trailers: &HeaderMap);
+}
+
 impl<B> Body<B> {
     /// A body of the inner service.
     pub fn inner(body: B) -> Self {
-        Self { whose: Whose::Inner { body } }
+        Self { whose: Whose::Inner { body }, watch: None }
+    }
+
+    /// A body of the inner service whose end somebody waits for.
+    pub(super) fn watched(body: B, watch: Option<Box<dyn Watch>>) -> Self {
+        Self { whose: Whose::Inner { body }, watch }
     }
 
     /// A body of ours.
     pub fn ours(bytes: Bytes) -> Self {
-        Self { whose: Whose::Ours { bytes } }
+        Self { whose: Whose::Ours { bytes }, watch: None }
     }
 }
 
@@ -42,8 +57,22 @@ impl<B: http_body::Body<Data = Bytes>> http_body::Body for Body<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        match self.project().whose.project() {
-            WhoseProjection::Inner { body } => body.poll_frame(cx),
+        let this = self.project();
+        match this.whose.project() {
+            WhoseProjection::Inner { body } => {
+                let frame = ready!(body.poll_frame(cx));
+                if let Some(watch) = this.watch {
+                    match &frame {
+                        Some(Ok(frame)) => {
+                            if let Some(trailers) = frame.trailers_ref() {
+                                watch.trailers(trailers);
+                            }
+                        }
+                        Some(Err(_)) | None => *this.watch = None,
+                    }
+                }
+                Poll::Ready(frame)
+            }
             WhoseProjection::Ours { bytes } if bytes.is_empty() => Poll::Ready(None),
             WhoseProjection::Ours { bytes } => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
         }

@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use pin_project_lite::pin_project;
 
 use super::answer;
-use super::body::Body;
+use super::body::{Body, Watch};
 use super::layer::Shared;
 use crate::clock::Moment;
-use crate::limiter::{Judgement, Judging};
+use crate::facts::Reply;
+use crate::limiter::{Judgement, Judging, Receipt, Ticket};
 use crate::observe::{Details, Observe, Record};
-use crate::policy::Policy;
-use crate::store::Store;
+use crate::policy::{Charges, Policy};
+use crate::store::{Answer, Store, StoreError};
 
 pin_project! {
     /// The answer to one request, when it comes.
@@ -45,16 +46,70 @@ pin_project! {
     }
 }
 
-/// A request that waits for the store.
+/// A request that waits for the store, or for others to be decided.
 pub(super) struct Pending<T, S: Store, B> {
-    pub(super) judging: Judging<S::Charging>,
+    pub(super) turn: Turn<S>,
+    /// Where it may have to wait for others.
+    pub(super) charges: Option<Box<Charges>>,
+    pub(super) ticket: Option<Ticket>,
     pub(super) request: Option<Request<B>>,
     pub(super) inner: T,
     pub(super) policy: Arc<Policy>,
 }
 
+/// What it waits for.
+pub(super) enum Turn<S: Store> {
+    Judging(Judging<S::Charging>),
+    /// Its ticket: others hold the units that it wants.
+    Waiting,
+}
+
+impl<T, S: Store, B> Pending<T, S, B> {
+    /// The judgement that stands.
+    fn poll<O: Observe>(
+        &mut self,
+        after: &mut After<S, O>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Judgement, StoreError>> {
+        let shared = Arc::clone(&after.shared);
+        loop {
+            let judged = match (&mut self.turn, &mut self.ticket, &self.charges) {
+                (Turn::Judging(judging), ..) => ready!(Pin::new(judging).poll(cx)),
+                (Turn::Waiting, Some(ticket), Some(charges)) => {
+                    ready!(Pin::new(ticket).poll(cx));
+                    let (policy, now_us) = (Arc::clone(&self.policy), shared.clock.now_us());
+                    match shared.limiter.judge_charges(policy, charges, now_us) {
+                        Answer::Ready(judged) => judged,
+                        Answer::Pending(judging) => {
+                            self.turn = Turn::Judging(judging);
+                            continue;
+                        }
+                    }
+                }
+                (Turn::Waiting, ..) => unreachable!("who waits has a ticket and charges"),
+            };
+            let next = match (&judged, &self.charges) {
+                (Ok(judgement), Some(charges)) => shared.limiter.queue(judgement, charges, self.ticket.as_ref()),
+                _ => None,
+            };
+            // Who is refused for good lets the next one in.
+            if let Some(ticket) = &mut self.ticket
+                && (next.is_some() || judged.as_ref().is_ok_and(Judgement::allowed))
+            {
+                ticket.take();
+            }
+            if next.is_none() {
+                return Poll::Ready(judged);
+            }
+            (self.ticket, self.turn) = (next, Turn::Waiting);
+            // If its client leaves now, it was refused.
+            after.judgement = judged.ok();
+        }
+    }
+}
+
 /// What is known when the answer is there.
-pub(super) struct After<S, O: Observe> {
+pub(super) struct After<S: Store, O: Observe> {
     shared: Arc<Shared<S, O>>,
     moment: Moment,
     judged_ns: u64,
@@ -63,18 +118,24 @@ pub(super) struct After<S, O: Observe> {
     recorded: bool,
 }
 
+/// An extension by which the inner service says that an answer is its own, because whoever should have given one did
+/// not: no limit takes it for what it waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Unanswered;
+
 /// The status of a record whose client left before the answer: it was judged and charged, so it is told.
 const CLIENT_LEFT: u16 = 499;
 
-impl<S, O: Observe> Drop for After<S, O> {
+impl<S: Store, O: Observe> Drop for After<S, O> {
     fn drop(&mut self) {
+        self.hear(Reply::Nothing);
         if !self.recorded && self.judgement.is_some() {
             self.record(CLIENT_LEFT, self.moment.elapsed_ns());
         }
     }
 }
 
-impl<S, O: Observe> After<S, O> {
+impl<S: Store, O: Observe> After<S, O> {
     pub(super) fn new(
         shared: Arc<Shared<S, O>>,
         moment: Moment,
@@ -85,6 +146,21 @@ impl<S, O: Observe> After<S, O> {
         Self { shared, moment, judged_ns, judgement, details, recorded: false }
     }
 
+    /// Settles what an answer decides of what the request holds.
+    fn hear(&mut self, reply: Reply<'_>) {
+        if let Some(judgement) = &mut self.judgement
+            && judgement.is_open()
+        {
+            self.shared.limiter.hear(judgement, reply, self.shared.clock.now_us());
+        }
+    }
+
+    /// Whoever settles the rest when the answer has ended.
+    fn watch(&mut self) -> Option<Box<dyn Watch>> {
+        let receipt = self.judgement.as_mut()?.take_receipt()?;
+        Some(Box::new(Ending { shared: Arc::clone(&self.shared), receipt }))
+    }
+
     /// A refusal is answered when it is judged; only an inner answer takes time of its own.
     fn record(&mut self, status: u16, answered_ns: u64) {
         self.recorded = true;
@@ -93,6 +169,37 @@ impl<S, O: Observe> After<S, O> {
         record.answered_ns = answered_ns;
         record.details = self.details.as_deref();
         self.shared.observer.observe(&record);
+    }
+}
+
+/// An answer under way, some of whose units wait for its end.
+struct Ending<S: Store, O: Observe> {
+    shared: Arc<Shared<S, O>>,
+    receipt: Box<Receipt>,
+}
+
+impl<S: Store, O: Observe> Ending<S, O> {
+    fn end(&mut self, trailers: Option<&HeaderMap>) {
+        let now_us = self.shared.clock.now_us();
+        self.shared.limiter.settle(&mut self.receipt, Reply::End { trailers }, now_us);
+    }
+}
+
+impl<S: Store, O: Observe> std::fmt::Debug for Ending<S, O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ending").finish_non_exhaustive()
+    }
+}
+
+impl<S: Store, O: Observe> Watch for Ending<S, O> {
+    fn trailers(&mut self, trailers: &HeaderMap) {
+        self.end(Some(trailers));
+    }
+}
+
+impl<S: Store, O: Observe> Drop for Ending<S, O> {
+    fn drop(&mut self) {
+        self.end(None);
     }
 }
 
@@ -135,15 +242,20 @@ where
                 }
                 StepProjection::Passed { inner } => {
                     let mut answer = ready!(inner.poll(cx))?;
+                    this.after.hear(match answer.extensions().get::<Unanswered>() {
+                        Some(Unanswered) => Reply::Nothing,
+                        None => Reply::Head { status: answer.status(), headers: answer.headers() },
+                    });
                     if let Some(judgement) = &this.after.judgement {
                         answer::say(judgement, answer.headers_mut());
                     }
                     let answered_ns = this.after.moment.elapsed_ns();
                     this.after.record(answer.status().as_u16(), answered_ns);
-                    return Poll::Ready(Ok(answer.map(Body::inner)));
+                    let watch = this.after.watch();
+                    return Poll::Ready(Ok(answer.map(|body| Body::watched(body, watch))));
                 }
                 StepProjection::Pending { pending } => {
-                    let judged = ready!(Pin::new(&mut pending.judging).poll(cx));
+                    let judged = ready!(pending.poll(this.after, cx));
                     this.after.judged_ns = this.after.moment.elapsed_ns();
                     let request = pending.request.take().expect("a request is judged once");
                     match judged {
@@ -157,6 +269,7 @@ where
                             Step::Refused { answer: Some(answer) }
                         }
                         Err(_) => {
+                            this.after.judgement = None;
                             let answer = answer::store_down(&pending.policy, request.method(), request.headers());
                             Step::Refused { answer: Some(answer) }
                         }

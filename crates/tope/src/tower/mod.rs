@@ -35,6 +35,6 @@ mod layer;
 mod service;
 
 pub use body::Body;
-pub use future::Answering;
+pub use future::{Answering, Unanswered};
 pub use layer::{Layer, Peer};
 pub use service::{Caller, Limited};

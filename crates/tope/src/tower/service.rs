@@ -9,7 +9,7 @@ use http::{HeaderValue, Request, Response};
 
 use super::answer;
 use super::body::Body;
-use super::future::{After, Answering, Pending};
+use super::future::{After, Answering, Pending, Turn};
 use super::layer::{Peer, Shared};
 use crate::facts::{Client, Facts};
 use crate::http::path::{BadPath, Path, host, normalise, target};
@@ -53,6 +53,14 @@ impl Caller {
 impl<T, S, O> Limited<T, S, O> {
     pub(super) fn new(inner: T, shared: Arc<Shared<S, O>>, peer: Option<IpAddr>) -> Self {
         Self { inner, shared, peer: peer.map(|peer| (peer, Caller::peer_text(peer))) }
+    }
+}
+
+impl<T: Clone, S, O> Limited<T, S, O> {
+    /// The inner service that was found ready is the one to call; its clone waits in its place.
+    fn take_inner(&mut self) -> T {
+        let clone = self.inner.clone();
+        std::mem::replace(&mut self.inner, clone)
     }
 }
 
@@ -107,6 +115,19 @@ where
                 let after = After::new(shared, moment, Some(judgement), details);
                 Answering::passed(self.inner.call(request), after)
             }
+            Answer::Ready(Ok(judgement)) if policy.awaits_answers() => {
+                let charges = Box::new(policy.charges(&facts));
+                let Some(ticket) = shared.limiter.queue(&judgement, &charges, None) else {
+                    let answer = answer::refusal(&judgement, request.method(), request.headers());
+                    return Answering::refused(answer, After::new(shared, moment, Some(judgement), details));
+                };
+                let caller = read.caller(&policy, peer_text);
+                pass_on(&mut request, caller, &policy);
+                let after = After::new(shared, moment, Some(judgement), details);
+                let (turn, ticket, charges) = (Turn::Waiting, Some(ticket), Some(charges));
+                let (request, inner) = (Some(request), self.take_inner());
+                Answering::pending(Pending { turn, charges, ticket, request, inner, policy }, after)
+            }
             Answer::Ready(Ok(judgement)) => {
                 let answer = answer::refusal(&judgement, request.method(), request.headers());
                 Answering::refused(answer, After::new(shared, moment, Some(judgement), details))
@@ -116,13 +137,13 @@ where
                 Answering::refused(answer, After::new(shared, moment, None, details))
             }
             Answer::Pending(judging) => {
+                let charges = policy.awaits_answers().then(|| Box::new(policy.charges(&facts)));
                 let caller = read.caller(&policy, peer_text);
                 pass_on(&mut request, caller, &policy);
-                // The inner service that was found ready is the one to call; its clone waits in its place.
-                let clone = self.inner.clone();
-                let inner = std::mem::replace(&mut self.inner, clone);
+                let turn = Turn::Judging(judging);
                 let after = After::new(shared, moment, None, details);
-                Answering::pending(Pending { judging, request: Some(request), inner, policy }, after)
+                let (request, inner) = (Some(request), self.take_inner());
+                Answering::pending(Pending { turn, charges, ticket: None, request, inner, policy }, after)
             }
         }
     }

@@ -8,7 +8,7 @@ mod oracle;
 use std::sync::Arc;
 
 use tope::core::{Quota, Rate};
-use tope::store::{Answer, Answered, Charged, Store};
+use tope::store::{Answer, Answered, Charged, Store, Taken};
 use tope::{Budget, Charge};
 
 use oracle::{Case, RequestCase, Said, Shape, lines, quota};
@@ -46,8 +46,8 @@ pub(crate) fn charge(store: &impl Store, charges: &[Charge<'_>], now_us: u64) ->
     .expect("the store is well")
 }
 
-pub(crate) fn settle(store: &impl Store, charge: &Charge<'_>, taken_us: u64, now_us: u64, delta: i64) {
-    match store.settle(charge, taken_us, now_us, delta) {
+pub(crate) fn settle(store: &impl Store, charge: &Charge<'_>, taken: Taken, now_us: u64, delta: i64) {
+    match store.settle(charge, taken, now_us, delta) {
         Answer::Ready(done) => done,
         Answer::Pending(settling) => block_on(settling),
     }
@@ -84,7 +84,7 @@ pub(crate) fn vectors(store: &impl Store) {
             for step in case.steps {
                 if let Some(correction) = step.settle {
                     let charge = on(&limit, key.as_bytes(), 1);
-                    settle(store, &charge, correction.taken_at_us, step.at_us, correction.delta);
+                    settle(store, &charge, Taken::at(correction.taken_at_us), step.at_us, correction.delta);
                 } else if let Some(new) = step.requota {
                     let quota = quota(limit.quota.algorithm(), new.limit, new.period_us, Some(new.burst));
                     [limit] = adopt(store, [budget(name, quota)]);
@@ -173,7 +173,7 @@ pub(crate) fn time_never_runs_backwards(store: &impl Store) {
         let [limit] = adopt(store, [rate(&format!("back{i}"), text)]);
         let before = one(store, &limit, b"k", NOW, 1000);
         let older = one(store, &limit, b"k", NOW - 3_600_000_000, 1);
-        assert!(!older.decision.allowed() && older.at_us == NOW, "{text}");
+        assert!(!older.decision.allowed() && older.taken.at_us == NOW, "{text}");
         assert_eq!(older.decision.reset_us, before.decision.reset_us, "{text}");
     }
 }

@@ -3,6 +3,7 @@
 use super::costs;
 use crate::charge::Budget;
 use crate::http::path::Rules;
+use crate::policy::after::Count;
 use crate::policy::error::At;
 use crate::policy::file::{File, LimitEntry, Many, MissingWord, ModeWord, Rates};
 use crate::policy::findings::Findings;
@@ -57,6 +58,7 @@ fn limit(
         ModeWord::Disabled => Mode::Disabled,
     };
     let costs = costs::compile(entry.cost.as_ref(), rules, findings);
+    let count = count(entry, findings);
     let reject = status(entry, findings);
     let Some(rates) = &entry.rate else {
         findings
@@ -68,7 +70,11 @@ fn limit(
     let sizes = plans.sizes(&asked, findings);
     let key = if sizes.len() > 1 { key.map(KeyForm::of_many_sizes) } else { key };
     let deny = deny(&asked, missing, rates, plans, findings);
-    let text = Text { matches: match_text(entry), by: by_text(entry.by.as_ref()) };
+    let text = Text {
+        matches: match_text(entry),
+        by: by_text(entry.by.as_ref()),
+        count: entry.count.as_ref().map(listed).unwrap_or_default(),
+    };
     let caller_chosen = entry.caller_chosen.as_ref().is_some_and(|yes| yes.value);
     Some(Limit {
         name: name.value.clone(),
@@ -78,6 +84,7 @@ fn limit(
         by_place: entry.by.as_ref().and_then(|by| by.0.first()).map_or(name.place, |by| by.place),
         keyed: entry.by.is_some(),
         costs,
+        count,
         mode,
         reject,
         caller_chosen,
@@ -124,6 +131,16 @@ fn matching(entry: &LimitEntry, rules: Rules, findings: &mut Findings) -> Matchi
         }
     }
     Matching { patterns: own, except, hosts, when, ignore_case: rules.ignore_case }
+}
+
+fn count(entry: &LimitEntry, findings: &mut Findings) -> Option<Count> {
+    let mut count = Count::default();
+    for condition in &entry.count.as_ref()?.0 {
+        if let Err((message, hint)) = count.add(condition) {
+            findings.blame(condition.place, message).hint(hint);
+        }
+    }
+    Some(count)
 }
 
 fn status(entry: &LimitEntry, findings: &mut Findings) -> Option<u16> {

@@ -101,6 +101,7 @@ fn compile(mut file: File, keys: Option<&Keys>, findings: &mut Findings) -> Opti
     }
     Some(Policy {
         of_budget: limits::of_budget(&limits, budgets.len()),
+        awaits: limits.iter().any(|limit| limit.count.is_some()),
         first: super::first::Index::new(&limits, paths.ignore_case),
         budgets,
         dialects,

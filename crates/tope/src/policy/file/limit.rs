@@ -33,12 +33,15 @@ record! {
         rate: At<Rates> = "rate",
         /// Units that a request takes: a number, or a number for each form of `match`; the largest that matches.
         cost: At<Cost> = "cost",
+        /// Which answers count: `status 401, 403`, `status 4xx`, `not status 2xx`, `grpc 16`, `header X = V`; one of a
+        /// list is enough. Units are held until the answer is known, and given back when it is another.
+        count: Many<String> = "count",
         /// Whether it is enforced.
         mode: At<ModeWord> = "mode",
         /// How a refusal is told.
         reject: Reject = "reject",
     }
-    later ["count", "ban", "wait", "charge", "reserve", "hold", "store_down"]
+    later ["ban", "wait", "charge", "reserve", "hold", "store_down"]
 }
 
 record! {

@@ -94,6 +94,9 @@ pub(super) fn unknown(
         _ if what == "a limit" && ["burst", "algorithm", "amount", "per", "period"].contains(&key.text.as_str()) => {
             finding.hint("it is part of the rate: `rate: 60/min burst 10 token-bucket`")
         }
+        None if key.text.bytes().all(|byte| byte.is_ascii_digit()) && what == "a limit" => {
+            finding.hint("inside `{ }` a comma ends a value; quote one that has commas: `count: 'status 401, 403'`")
+        }
         Some(near) => finding.did_you_mean(Some(near)),
         None if key.plain && traps::is_truth(&key.text) => {
             finding.hint(format!("`{}` without quotes is a truth value to many readers of YAML", key.text))

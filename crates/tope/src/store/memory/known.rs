@@ -9,7 +9,7 @@ use super::Memory;
 use super::hash;
 use super::table::{Glimpse, Held, Place};
 use crate::charge::{Charge, MAX_CHARGES};
-use crate::store::{Answered, Charged};
+use crate::store::{Answered, Charged, Taken};
 
 /// A charge that was judged by a glimpse of its bucket.
 struct Seen {
@@ -71,7 +71,7 @@ impl Memory {
             charged.order = order;
         }
         charged.allowed = decision.allowed() || charge.budget.shadow;
-        charged.answers.push(Answered { decision, at_us: now_us.max(state.time_us) });
+        charged.answers.push(Answered { decision, taken: Taken::at(now_us.max(state.time_us)) });
         true
     }
 
@@ -118,7 +118,7 @@ impl Memory {
             } else {
                 seen.decision
             };
-            charged.answers.push(Answered { decision, at_us: now_us.max(state.time_us) });
+            charged.answers.push(Answered { decision, taken: Taken::at(now_us.max(state.time_us)) });
         }
         true
     }

@@ -34,7 +34,7 @@ use std::fmt;
 use std::future::Ready;
 use std::sync::{Arc, OnceLock};
 
-use tope_core::{Algorithm, Quota, State};
+use tope_core::{Algorithm, Decision, Quota, State};
 
 use self::hash::Seed;
 use self::overflow::Overflow;
@@ -43,7 +43,7 @@ use self::slab::Slab;
 use self::sync::atomic::{AtomicU64, Ordering};
 use self::sync::{Mutex, MutexGuard, lock};
 use self::table::{Place, Table};
-use super::{Answer, Charged, Store, StoreError};
+use super::{Answer, Charged, Store, StoreError, Taken};
 use crate::charge::{Budget, Charge, Mark};
 
 /// The default of [`Memory::new`]'s `max_keys`: a million buckets, 32 MB.
@@ -198,7 +198,7 @@ fn full_at(known: &Known, state: State) -> u64 {
 
 impl Store for Memory {
     type Charging = Ready<Result<Charged, StoreError>>;
-    type Settling = Ready<Result<(), StoreError>>;
+    type Settling = Ready<Result<Option<Decision>, StoreError>>;
 
     fn adopt(&self, budgets: &mut [Budget]) -> Result<(), StoreError> {
         let wanted: Vec<(Quota, Arc<[u64]>)> =
@@ -229,12 +229,11 @@ impl Store for Memory {
     fn settle(
         &self,
         charge: &Charge<'_>,
-        taken_us: u64,
+        taken: Taken,
         now_us: u64,
         delta: i64,
-    ) -> Answer<Result<(), StoreError>, Self::Settling> {
-        self.correct(charge, taken_us, now_us.min(Quota::MAX_TIME_US), delta);
-        Answer::Ready(Ok(()))
+    ) -> Answer<Result<Option<Decision>, StoreError>, Self::Settling> {
+        Answer::Ready(Ok(self.correct(charge, taken, now_us.min(Quota::MAX_TIME_US), delta)))
     }
 }
 

@@ -11,7 +11,7 @@ use super::sync::{MutexGuard, lock};
 use super::table::Place;
 use super::{Memory, Ordering, hash};
 use crate::charge::{Charge, MAX_CHARGES};
-use crate::store::{Answered, Charged};
+use crate::store::{Answered, Charged, Taken};
 
 /// A charge that was judged.
 pub(super) struct Seated {
@@ -109,8 +109,11 @@ impl Memory {
         }
         charged.order = self.place_in_order();
         charged.allowed = allowed;
-        let at_us = |place: &Place| now_us.max(place.state().time_us);
-        charged.answers.extend(seated.iter().map(|s| Answered { decision: s.decision, at_us: at_us(&s.place) }));
+        charged.answers.extend(seated.iter().map(|seated| {
+            let shared = matches!(seated.seat, Seat::Shared { .. });
+            let at_us = now_us.max(seated.place.state().time_us);
+            Answered { decision: seated.decision, taken: Taken { at_us, shared } }
+        }));
         Ok(())
     }
 
@@ -183,27 +186,56 @@ impl Memory {
         Place::new(place.hash, charge.budget.mark.number, state)
     }
 
-    /// Corrects what was taken from a bucket that is still remembered. One that had to go is not given anything back:
-    /// that costs its owner units and never adds any.
-    pub(super) fn correct(&self, charge: &Charge<'_>, taken_us: u64, now_us: u64, delta: i64) {
+    /// Corrects what was taken from a bucket that is still remembered, and says what is left. One that had to go is not
+    /// given anything back: that costs its owner units and never adds any.
+    pub(super) fn correct(&self, charge: &Charge<'_>, taken: Taken, now_us: u64, delta: i64) -> Option<Decision> {
+        if taken.shared {
+            return self.correct_shared(charge, taken, now_us, delta);
+        }
         let hash = self.bucket(charge);
         let held = Held::lock(&self.table, &[hash], Depth::Both);
         let lines = [held.line(self.table.home(hash)), held.line(self.table.away(hash))];
-        let found = lines.into_iter().find_map(|line| Some((line, held.lines[line].find(hash)?)));
-        let Some((line, at)) = found else { return };
-        let mut place = held.lines[line].get(at);
-        if place.number() != charge.budget.mark.number {
+        let (line, at) = lines.into_iter().find_map(|line| Some((line, held.lines[line].find(hash)?)))?;
+        let place = held.lines[line].get(at);
+        let (place, decision) = self.corrected(charge, place, taken, now_us, delta);
+        held.lines[line].put(at, place);
+        Some(decision)
+    }
+
+    /// The same for a newcomer that was counted with others.
+    fn correct_shared(&self, charge: &Charge<'_>, taken: Taken, now_us: u64, delta: i64) -> Option<Decision> {
+        let mark = charge.budget.mark;
+        let mut overflow = lock(&self.overflow);
+        let cell = overflow.cell(mark.label, mark.number, self.seed.key(charge.group))?;
+        if !cell.taken() {
+            return None;
+        }
+        let (place, decision) = self.corrected(charge, *cell, taken, now_us, delta);
+        *cell = place;
+        Some(decision)
+    }
+
+    fn corrected(
+        &self,
+        charge: &Charge<'_>,
+        mut place: Place,
+        taken: Taken,
+        now_us: u64,
+        delta: i64,
+    ) -> (Place, Decision) {
+        let budget = charge.budget;
+        if place.number() != budget.mark.number {
             place = self.renumber(&place, charge, now_us);
         }
-        let budget = charge.budget;
-        let state = if budget.quota.algorithm() == Algorithm::SlidingLog {
-            let mut slab = self.slab(hash);
+        let (state, decision) = if budget.quota.algorithm() == Algorithm::SlidingLog {
+            let mut slab = if taken.shared { None } else { self.slab(place.hash) };
             let mut log = PlaceLog::new(place.state(), slab.as_deref_mut());
-            sliding_log::settle(&budget.quota, &mut log, taken_us, now_us, delta);
-            log.state()
+            sliding_log::settle(&budget.quota, &mut log, taken.at_us, now_us, delta);
+            (log.state(), sliding_log::step(&budget.quota, &log, now_us, 0))
         } else {
-            algorithm::settle(&budget.quota, &budget.edges, place.state(), taken_us, now_us, delta)
+            let state = algorithm::settle(&budget.quota, &budget.edges, place.state(), taken.at_us, now_us, delta);
+            (state, algorithm::step(&budget.quota, &budget.edges, state, now_us, 0).0)
         };
-        held.lines[line].put(at, Place::new(hash, budget.mark.number, state));
+        (Place::new(place.hash, budget.mark.number, state), decision)
     }
 }

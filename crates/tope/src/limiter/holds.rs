@@ -2,7 +2,7 @@
 //! when the answers are there. First come, first served, and bounded.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,12 +17,33 @@ const MOST: usize = 65_536;
 /// Parts of the table, each with its own lock.
 const SHARES: usize = 64;
 
+/// By a hash of the bucket, which is not hashed again.
+type Buckets = HashMap<u64, Bucket, BuildHasherDefault<Hashed>>;
+
 /// The buckets whose units are held for requests under way, and who waits for them.
 #[derive(Debug)]
 pub(super) struct Holds {
-    shares: Box<[Mutex<HashMap<u64, Bucket>>]>,
+    shares: Box<[Mutex<Buckets>]>,
     hasher: RandomState,
     waiting: AtomicUsize,
+}
+
+/// A keyed hash is as good as another one of it.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("the keys are hashes");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Debug, Default)]
@@ -107,8 +128,8 @@ impl Holds {
         self.hasher.hash_one((charge.budget.mark.label, charge.key))
     }
 
-    fn share(&self, bucket: u64) -> MutexGuard<'_, HashMap<u64, Bucket>> {
-        lock(&self.shares[(bucket >> 58) as usize])
+    fn share(&self, bucket: u64) -> MutexGuard<'_, Buckets> {
+        lock(&self.shares[(bucket >> 32) as usize % SHARES])
     }
 
     /// The turn of the first in the queue has come.

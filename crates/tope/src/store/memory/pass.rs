@@ -193,6 +193,14 @@ impl Memory {
             return self.correct_shared(charge, taken, now_us, delta);
         }
         let hash = self.bucket(charge);
+        // Nearly every bucket is at home.
+        let home = self.table.lock(self.table.home(hash));
+        if let Some(at) = home.find(hash) {
+            let (place, decision) = self.corrected(charge, home.get(at), taken, now_us, delta);
+            home.put(at, place);
+            return Some(decision);
+        }
+        drop(home);
         let held = Held::lock(&self.table, &[hash], Depth::Both);
         let lines = [held.line(self.table.home(hash)), held.line(self.table.away(hash))];
         let (line, at) = lines.into_iter().find_map(|line| Some((line, held.lines[line].find(hash)?)))?;

@@ -19,13 +19,11 @@ use tope::core::Decision;
 use tope::facts::{Client, Facts, Reply};
 use tope::http::path::{Path, normalise};
 use tope::http::{client_addr, cors};
+use tope::observe::CLIENT_LEFT;
 use tope::store::{Answer, Store, StoreError};
 use tope::{Budget, Judgement, Limiter, Policy};
 
 pub use self::line::{Line, Ours};
-
-/// The status of a request whose client left before the answer, here and in the logs of nginx.
-const CLIENT_LEFT: u16 = 499;
 
 /// What a replay asks of whoever judges.
 pub trait Pass {
@@ -91,7 +89,7 @@ impl<S: Store> Limited<S> {
     /// The log knows the answer, so what limits hold until they know it is settled at once; where it has none, everything
     /// counts.
     fn hear(&self, judgement: &mut Judgement, status: Option<u16>, now_us: u64) {
-        let Some(status) = status.filter(|_| judgement.is_open()) else { return };
+        let Some(status) = status else { return };
         let headers = HeaderMap::new();
         let reply = match StatusCode::from_u16(status) {
             Ok(status) if status.as_u16() != CLIENT_LEFT => Reply::Head { status, headers: &headers },

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use tope::core::Outcome;
-use tope::observe::{Observe, Record};
+use tope::observe::{CLIENT_LEFT, Observe, Record};
 use tope::{Judgement, Policy};
 
 /// Upper bounds of the duration's buckets, in nanoseconds.
@@ -111,8 +111,7 @@ impl Observe for Worker {
         };
         self.requests[kind].fetch_add(1, Relaxed);
         if passed {
-            // 499 is no answer: the client left before there was one.
-            let class = if record.status == 499 { 0 } else { usize::from(record.status / 100) };
+            let class = if record.status == CLIENT_LEFT { 0 } else { usize::from(record.status / 100) };
             self.answers[if class < self.answers.len() { class } else { 0 }].fetch_add(1, Relaxed);
         }
         let bucket = DURATIONS_NS.iter().position(|bound| record.judged_ns <= *bound).unwrap_or(DURATIONS_NS.len());

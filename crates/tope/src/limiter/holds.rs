@@ -166,12 +166,14 @@ impl Drop for Hold {
             let mut share = self.holds.share(self.bucket);
             let Some(bucket) = share.get_mut(&self.bucket) else { return };
             bucket.holders -= 1;
-            let called = match self.gave_back {
+            let called = if self.gave_back {
                 // Room for one. Whether it is enough for the first is seen when it is judged.
-                true => bucket.waiters.pop_front().into_iter().collect(),
+                bucket.waiters.pop_front().into_iter().collect()
+            } else if bucket.holders == 0 {
                 // Nobody is left who could give anything back.
-                false if bucket.holders == 0 => std::mem::take(&mut bucket.waiters),
-                false => VecDeque::new(),
+                std::mem::take(&mut bucket.waiters)
+            } else {
+                VecDeque::new()
             };
             if bucket.is_idle() {
                 share.remove(&self.bucket);

@@ -1,5 +1,11 @@
 //! The one pass: facts to charges, charges to the store, its answers to a judgement. Written once for stores that
 //! answer at once and for those that answer later.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | `mod` | the pass, and the judgement it ends in |
+//! | `receipt` | what an admitted request holds until its answer is known |
+//! | `holds` | requests that wait for others to be decided |
 
 mod holds;
 mod receipt;
@@ -115,23 +121,16 @@ impl<S: Store> Limiter<S> {
     ///
     /// The last holder may go between a judgement and this question, so that there is one more judgement at once.
     pub fn queue(&self, judgement: &Judgement, charges: &Charges, before: Option<&Ticket>) -> Option<Ticket> {
-        let policy = judgement.policy();
-        if judgement.allowed() || !policy.awaits_answers() {
+        if !judgement.awaits_others() {
             return None;
         }
-        let resolved = charges.resolve(policy);
+        let resolved = charges.resolve(judgement.policy());
         let mut held = None;
-        for (charge, (budget, decision)) in resolved.iter().zip(judgement.rows()) {
-            if decision.allowed() || charge.budget.shadow {
-                continue;
-            }
-            if decision.retry_us().is_none() || !policy.answers_soon(*budget) {
-                return None;
-            }
-            if !self.holds.is_held(charge) {
+        for (row, ..) in judgement.refusing() {
+            if !self.holds.is_held(&resolved[row]) {
                 return Ticket::at_once(before);
             }
-            held = Some(charge);
+            held = Some(&resolved[row]);
         }
         self.holds.queue(held?)
     }
@@ -195,6 +194,21 @@ impl Judgement {
     /// Whether the request passes.
     pub fn allowed(&self) -> bool {
         self.allowed
+    }
+
+    /// The rows that refuse it, each by its place, with its budget.
+    fn refusing(&self) -> impl Iterator<Item = (usize, u16, Decision)> {
+        let enforced = |budget: u16| !self.policy.budgets[usize::from(budget)].shadow;
+        let rows = self.rows.iter().enumerate().map(|(row, (budget, decision))| (row, *budget, *decision));
+        rows.filter(move |(_, budget, decision)| !decision.allowed() && enforced(*budget))
+    }
+
+    /// Whether it is refused, and by nothing but limits to which the answers of others may give units back soon.
+    pub(crate) fn awaits_others(&self) -> bool {
+        let soon = |(_, budget, decision): (usize, u16, Decision)| {
+            decision.retry_us().is_some() && self.policy.answers_soon(budget)
+        };
+        !self.allowed && self.policy.awaits_answers() && self.refusing().all(soon)
     }
 
     /// Whether the request holds units until its answer is known.

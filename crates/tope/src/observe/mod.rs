@@ -5,6 +5,10 @@ use std::net::IpAddr;
 
 use crate::limiter::Judgement;
 
+/// The status of a record whose client left before the answer: it was judged and charged, so it is told. nginx writes
+/// the same into its logs.
+pub const CLIENT_LEFT: u16 = 499;
+
 /// What happened to one request.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -15,7 +15,7 @@ use super::layer::Shared;
 use crate::clock::Moment;
 use crate::facts::Reply;
 use crate::limiter::{Judgement, Judging, Receipt, Ticket};
-use crate::observe::{Details, Observe, Record};
+use crate::observe::{CLIENT_LEFT, Details, Observe, Record};
 use crate::policy::{Charges, Policy};
 use crate::store::{Answer, Store, StoreError};
 
@@ -122,9 +122,6 @@ pub(super) struct After<S: Store, O: Observe> {
 /// not: no limit takes it for what it waits for.
 #[derive(Clone, Copy, Debug)]
 pub struct Unanswered;
-
-/// The status of a record whose client left before the answer: it was judged and charged, so it is told.
-const CLIENT_LEFT: u16 = 499;
 
 impl<S: Store, O: Observe> Drop for After<S, O> {
     fn drop(&mut self) {

@@ -56,14 +56,6 @@ impl<T, S, O> Limited<T, S, O> {
     }
 }
 
-impl<T: Clone, S, O> Limited<T, S, O> {
-    /// The inner service that was found ready is the one to call; its clone waits in its place.
-    fn take_inner(&mut self) -> T {
-        let clone = self.inner.clone();
-        std::mem::replace(&mut self.inner, clone)
-    }
-}
-
 impl<T: Clone, S, O> Clone for Limited<T, S, O> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared), peer: self.peer.clone() }
@@ -107,45 +99,39 @@ where
         let answer = shared.limiter.judge(Arc::clone(&policy), &facts, moment.unix_us);
         let details = shared.observer.wants_details().then(|| Box::new(read.details(&request)));
 
-        match answer {
+        let (turn, charges, ticket, judgement) = match answer {
             Answer::Ready(Ok(judgement)) if judgement.allowed() => {
                 let caller = read.caller(&policy, peer_text);
                 pass_on(&mut request, caller, &policy);
                 // The judgement's time ends here: the inner service's own is not counted into it.
                 let after = After::new(shared, moment, Some(judgement), details);
-                Answering::passed(self.inner.call(request), after)
-            }
-            Answer::Ready(Ok(judgement)) if policy.awaits_answers() => {
-                let charges = Box::new(policy.charges(&facts));
-                let Some(ticket) = shared.limiter.queue(&judgement, &charges, None) else {
-                    let answer = answer::refusal(&judgement, request.method(), request.headers());
-                    return Answering::refused(answer, After::new(shared, moment, Some(judgement), details));
-                };
-                let caller = read.caller(&policy, peer_text);
-                pass_on(&mut request, caller, &policy);
-                let after = After::new(shared, moment, Some(judgement), details);
-                let (turn, ticket, charges) = (Turn::Waiting, Some(ticket), Some(charges));
-                let (request, inner) = (Some(request), self.take_inner());
-                Answering::pending(Pending { turn, charges, ticket, request, inner, policy }, after)
+                return Answering::passed(self.inner.call(request), after);
             }
             Answer::Ready(Ok(judgement)) => {
-                let answer = answer::refusal(&judgement, request.method(), request.headers());
-                Answering::refused(answer, After::new(shared, moment, Some(judgement), details))
+                let charges = judgement.awaits_others().then(|| Box::new(policy.charges(&facts)));
+                let ticket = charges.as_ref().and_then(|charges| shared.limiter.queue(&judgement, charges, None));
+                if ticket.is_none() {
+                    let answer = answer::refusal(&judgement, request.method(), request.headers());
+                    return Answering::refused(answer, After::new(shared, moment, Some(judgement), details));
+                }
+                (Turn::Waiting, charges, ticket, Some(judgement))
             }
             Answer::Ready(Err(_)) => {
                 let answer = answer::store_down(&policy, request.method(), request.headers());
-                Answering::refused(answer, After::new(shared, moment, None, details))
+                return Answering::refused(answer, After::new(shared, moment, None, details));
             }
             Answer::Pending(judging) => {
                 let charges = policy.awaits_answers().then(|| Box::new(policy.charges(&facts)));
-                let caller = read.caller(&policy, peer_text);
-                pass_on(&mut request, caller, &policy);
-                let turn = Turn::Judging(judging);
-                let after = After::new(shared, moment, None, details);
-                let (request, inner) = (Some(request), self.take_inner());
-                Answering::pending(Pending { turn, charges, ticket: None, request, inner, policy }, after)
+                (Turn::Judging(judging), charges, None, None)
             }
-        }
+        };
+        let caller = read.caller(&policy, peer_text);
+        pass_on(&mut request, caller, &policy);
+        let after = After::new(shared, moment, judgement, details);
+        // The inner service that was found ready is the one to call; its clone waits in its place.
+        let clone = self.inner.clone();
+        let inner = std::mem::replace(&mut self.inner, clone);
+        Answering::pending(Pending { turn, charges, ticket, request: Some(request), inner, policy }, after)
     }
 }
 

@@ -14,6 +14,8 @@ use http::{HeaderMap, Request, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt as _, Full};
 use tokio::sync::oneshot;
+use tope::facts::{Client, Facts, Reply};
+use tope::store::Answer as Answered;
 use tope::store::memory::Memory;
 use tope::tower::{Layer, Unanswered};
 use tope::{Limiter, policy};
@@ -198,6 +200,39 @@ fn what_has_no_answer_does_not_count() {
     }
     let Poll::Ready(Ok(refused)) = poll(&mut desk.ask(&layer)) else { panic!("nothing is held any more") };
     assert_eq!(refused.status(), 429);
+}
+
+/// The units come back between a refusal and the question whether to wait: then the request is judged once more.
+#[test]
+fn a_refusal_that_has_just_become_wrong_is_judged_again() {
+    let policy = policy::read(&LOGIN.replace("5/d", "1/d"), "here", &()).unwrap();
+    let limiter = Limiter::new(Memory::new(1_000).unwrap(), policy).unwrap();
+    let (policy, headers) = (limiter.policy(), HeaderMap::new());
+    let facts = Facts {
+        method: "POST",
+        path: "/login",
+        other_path: None,
+        host: "",
+        query: None,
+        headers: &headers,
+        address: Some([203, 0, 113, 7].into()),
+        client: Client { name: None, plan: 0 },
+        preflight: false,
+        cost: None,
+    };
+    let judge = || match limiter.judge(Arc::clone(&policy), &facts, 1_790_000_000_000_000) {
+        Answered::Ready(judgement) => judgement.unwrap(),
+        Answered::Pending(_) => unreachable!("memory answers at once"),
+    };
+    let (mut admitted, refused) = (judge(), judge());
+    assert!(admitted.allowed() && !refused.allowed());
+    let reply = Reply::Head { status: http::StatusCode::OK, headers: &headers };
+    limiter.hear(&mut admitted, reply, 1_790_000_000_000_000);
+    let charges = policy.charges(&facts);
+    let mut ticket = Box::pin(limiter.queue(&refused, &charges, None).unwrap());
+    assert!(poll(&mut ticket).is_ready());
+    assert!(limiter.queue(&refused, &charges, Some(&ticket)).is_none(), "once is enough");
+    assert!(judge().allowed());
 }
 
 /// A limit that does not wait for the answer refuses at once, whoever else holds what.

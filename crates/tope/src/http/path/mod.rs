@@ -72,12 +72,12 @@ pub fn normalise(path: &str, rules: Rules) -> Result<Path<'_>, BadPath> {
     if !path.starts_with(['/', '\\']) {
         return Err(BadPath::Form);
     }
-    let decoded = escapes::decode(path, rules.encoded_slash)?;
-    let other = match escapes::slashes(&decoded) {
+    let forward = segments::squeeze(escapes::decode(path, rules.encoded_slash)?)?;
+    // Of what is forwarded, not of what was sent: nobody behind us sees a segment that a `..` took away.
+    let other = match escapes::slashes(&forward) {
         Some(slashed) => Some(matched(&segments::squeeze(Cow::Owned(slashed))?, rules)?.into_owned()),
         None => None,
     };
-    let forward = segments::squeeze(decoded)?;
     let matched = match &forward {
         Cow::Borrowed(forward) => matched(forward, rules)?,
         Cow::Owned(forward) => Cow::Owned(matched(forward, rules)?.into_owned()),

@@ -16,6 +16,8 @@ pub enum Algorithm {
     SlidingWindow,
     /// The time of every admission: at most the amount in any period. Memory grows with the amount.
     SlidingLog,
+    /// At most so many in flight; the period is how long a lost one keeps its place. Memory grows with the amount.
+    Concurrency,
 }
 
 impl Algorithm {
@@ -26,7 +28,14 @@ impl Algorithm {
             Self::FixedWindow => "fixed-window",
             Self::SlidingWindow => "sliding-window",
             Self::SlidingLog => "sliding-log",
+            Self::Concurrency => "concurrency",
         }
+    }
+
+    /// Whether a bucket is a [`Log`](crate::algorithm::sliding_log::Log) of admissions rather than a
+    /// [`State`](crate::algorithm::State).
+    pub const fn is_log(self) -> bool {
+        matches!(self, Self::SlidingLog | Self::Concurrency)
     }
 }
 
@@ -134,7 +143,7 @@ impl Quota {
         let (token, leak) = (period_us / common, amount / common);
         match algorithm {
             Algorithm::TokenBucket if capacity > (i64::MAX.cast_unsigned()) / token => Err(QuotaError::Ticks(capacity)),
-            Algorithm::SlidingWindow | Algorithm::SlidingLog if capacity > MAX_PAIRED => {
+            Algorithm::SlidingWindow | Algorithm::SlidingLog | Algorithm::Concurrency if capacity > MAX_PAIRED => {
                 Err(QuotaError::Paired(algorithm, capacity))
             }
             _ => Ok(Self {
@@ -160,6 +169,18 @@ impl Quota {
         let period = Period::Calendar(calendar);
         let (token, leak) = (Divisor::new(calendar.usual_us()), Divisor::new(amount));
         Ok(Self { algorithm: Algorithm::FixedWindow, period, amount, capacity: amount, token, leak })
+    }
+
+    /// At most `places` in flight; a place that nobody frees is free again after `hold_us`.
+    ///
+    /// # Errors
+    /// [`QuotaError::Hold`] when the hold is not between 1 microsecond and 400 days, [`QuotaError::Paired`] above
+    /// 2^31 - 1 places.
+    pub const fn at_once(places: u32, hold_us: u64) -> Result<Self, QuotaError> {
+        match Self::new(Algorithm::Concurrency, places as u64, hold_us, None) {
+            Err(QuotaError::Period(hold_us)) => Err(QuotaError::Hold(hold_us)),
+            made => made,
+        }
     }
 
     /// A token bucket of `amount` per second.
@@ -215,11 +236,13 @@ impl Quota {
     }
 
     /// The window that clients are told, in whole seconds: the time in which a token bucket refills from empty,
-    /// else the period, rounded up; `None` below a second, which the header fields can't say.
+    /// else the period, rounded up; `None` below a second, which the header fields can't say, and for what is in
+    /// flight, which no window limits.
     pub fn window_s(&self) -> Option<u64> {
         let us = match self.algorithm {
             // Within u64: `new` keeps capacity x token below 2^63.
             Algorithm::TokenBucket if self.amount > 0 => self.leak.ceil(self.capacity * self.token.value()),
+            Algorithm::Concurrency => return None,
             _ => self.period_us(),
         };
         (us >= SECOND_US).then(|| us.div_ceil(SECOND_US))
@@ -252,6 +275,8 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
 pub enum QuotaError {
     /// The period is not between 1 microsecond and 400 days.
     Period(u64),
+    /// A place that nobody frees is held for less than 1 microsecond or more than 400 days.
+    Hold(u64),
     /// The amount or the burst is above 10^12.
     Amount(u64),
     /// Only a token bucket has a burst.
@@ -260,7 +285,7 @@ pub enum QuotaError {
     NoBurst,
     /// Period and burst together are beyond the 2^63 ticks of a token bucket.
     Ticks(u64),
-    /// The amount is beyond the 2^31 - 1 units that a sliding window or log can count.
+    /// The amount is beyond the 2^31 - 1 units that a sliding window, a log or those in flight can count.
     Paired(Algorithm, u64),
 }
 
@@ -268,6 +293,7 @@ impl fmt::Display for QuotaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Period(_) => write!(f, "a period is between 1us and 400d"),
+            Self::Hold(_) => write!(f, "a place is held for 1us to 400d"),
             Self::Amount(amount) => write!(f, "{amount} is above the largest amount, {}", Quota::MAX_AMOUNT),
             Self::Burst(algorithm) => write!(f, "a {} has no burst; only a token-bucket has", algorithm.name()),
             Self::NoBurst => write!(f, "a burst of 0 would refuse everything; write `none` if that is meant"),

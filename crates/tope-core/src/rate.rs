@@ -222,6 +222,9 @@ impl fmt::Display for Quota {
         if *self == Self::NONE {
             return f.write_str("none");
         }
+        if self.algorithm() == Algorithm::Concurrency {
+            return write!(f, "{} at once", self.amount());
+        }
         write!(f, "{}/", self.amount())?;
         match self.period() {
             Period::Calendar(calendar) => return f.write_str(calendar.name()),

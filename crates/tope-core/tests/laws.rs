@@ -136,7 +136,7 @@ proptest! {
                     prop_assert!(excess(&quota, &admitted) <= 0);
                     break;
                 }
-                Algorithm::SlidingLog => within(*at_us, at_us + quota.period_us()),
+                Algorithm::SlidingLog | Algorithm::Concurrency => within(*at_us, at_us + quota.period_us()),
                 Algorithm::FixedWindow => {
                     let window = tope_core::Window::of(&quota, edges, *at_us);
                     within(window.start_us, window.end_us)
@@ -301,6 +301,11 @@ fn the_bounds_are_where_they_are_said_to_be() {
     for algorithm in [SlidingWindow, SlidingLog] {
         assert!(Quota::new(algorithm, (1 << 31) - 1, longest, None).is_ok());
         assert_eq!(Quota::new(algorithm, 1 << 31, longest, None), Err(QuotaError::Paired(algorithm, 1 << 31)));
+    }
+    assert!(Quota::at_once((1 << 31) - 1, longest).is_ok());
+    assert_eq!(Quota::at_once(1 << 31, 1), Err(QuotaError::Paired(Algorithm::Concurrency, 1 << 31)));
+    for hold_us in [0, longest + 1] {
+        assert_eq!(Quota::at_once(1, hold_us), Err(QuotaError::Hold(hold_us)));
     }
     assert!(Quota::calendar(most, Calendar::Month).is_ok());
     assert_eq!(Quota::calendar(most + 1, Calendar::Day), Err(QuotaError::Amount(most + 1)));

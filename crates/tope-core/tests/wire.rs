@@ -224,6 +224,23 @@ fn a_full_budget_is_told_its_window() {
 }
 
 #[test]
+fn places_have_a_unit_and_no_time() {
+    let quota = Quota::at_once(4, 600_000_000).expect("a quota");
+    let mut bucket = Bucket::new(quota, Vec::new());
+    let entries = [entry("uploads", &quota, bucket.check(NOW, 1))];
+    let verdict = Verdict::new(&entries);
+    assert_eq!(policy(&verdict), "\"uploads\";q=4;qu=\"concurrent-requests\"");
+    assert_eq!((state(&verdict), triple::values(&verdict)), ("\"uploads\";r=3".to_owned(), Some([4, 3, 1])));
+    let entries = [entry("uploads", &quota, bucket.check(NOW, 4))];
+    let verdict = Verdict::new(&entries);
+    // When a place will be free is known to those who have them.
+    assert_eq!((state(&verdict), retry_after::value(&verdict)), ("\"uploads\";r=3".to_owned(), Some(1)));
+    bucket.settle(NOW, NOW + 1, -1);
+    let entries = [entry("uploads", &quota, bucket.check(NOW + 1, 4))];
+    assert_eq!(triple::values(&Verdict::new(&entries)), Some([4, 0, 1]));
+}
+
+#[test]
 fn no_window_is_told_below_a_second_and_no_time_where_none_helps() {
     let fast = Quota::new(Algorithm::TokenBucket, 10, 100_000, None).expect("a quota");
     let entries = [entry("fast", &fast, Bucket::new(fast, Vec::new()).check(NOW, 1))];

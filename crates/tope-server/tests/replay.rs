@@ -264,3 +264,27 @@ fn standard_input_and_several_logs_are_read_in_order() {
     let starts: Vec<_> = out.lines().map(|line| line.split(", \"allowed\"").next().unwrap_or_default()).collect();
     assert_eq!(starts, ["{\"file\": \"a\", \"line\": 1", "{\"file\": \"standard input\", \"line\": 2"]);
 }
+
+/// A request is in flight as long as the log says: the place of one that has ended is the next one's.
+#[test]
+fn what_is_in_flight_ends_when_the_log_says() {
+    let room = Room::new("limits: { uploads: { by: ip, rate: 2 at once } }");
+    let line = |at_us: u64, took: &str| format!("{{\"time\":0.{at_us:06},\"ip\":\"203.0.113.7\"{took}}}\n");
+    let log: String = [
+        line(0, ",\"took_us\":900,\"status\":200"),
+        line(10, ",\"took_us\":90,\"status\":500"),
+        line(99, ",\"took_us\":1"),
+        line(100, ",\"took_us\":1000"),
+        line(899, ""),
+        line(900, ""),
+        line(901, ""),
+    ]
+    .concat();
+    room.write("log", log);
+    let (decisions, _) = room.replay(&["log"]);
+    let left: Vec<_> =
+        decisions.iter().map(|said| (said["allowed"] == true, said["limits"][0]["remaining"].as_u64())).collect();
+    let (yes, no) = (|left| (true, Some(left)), (false, Some(0)));
+    // What doesn't say how long it took is over at once.
+    assert_eq!(left, [yes(1), yes(0), no, yes(0), no, yes(0), yes(0)]);
+}

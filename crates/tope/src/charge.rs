@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tope_core::Quota;
 use tope_core::wire::draft;
+use tope_core::{Algorithm, Quota};
 
 /// One rate of one limit on one plan: what a store must know to judge a charge.
 #[derive(Clone, Debug)]
@@ -29,6 +29,11 @@ impl Budget {
         // Writing to a string does not fail.
         let _ = draft::write_policy_item(&mut policy_item, &name, &quota);
         Self { name, quota, edges, shadow: false, policy_item, mark: Mark::default() }
+    }
+
+    /// Whether it counts requests in flight: its units are places, which come back when a request ends.
+    pub fn in_flight(&self) -> bool {
+        self.quota.algorithm() == Algorithm::Concurrency
     }
 }
 

@@ -47,6 +47,8 @@ pub enum Reply<'a> {
     },
     /// There is none: it could not be had, or nobody waited for it.
     Nothing,
+    /// There was one, and nobody knows what: a log that does not say.
+    Unsaid,
 }
 
 /// Who is calling.

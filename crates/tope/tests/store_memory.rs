@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use suite::{NOW, adopt, charge, on, one, rate};
+use tope::core::Quota;
 use tope::store::memory::Memory;
 use tope::{Budget, Charge};
 
@@ -76,6 +77,37 @@ fn newcomers_without_room_share_a_budget() {
     }
 }
 
+/// Newcomers in flight share places too, and who ends gives one back; not when it had lost it already.
+#[test]
+fn newcomers_without_room_share_places() {
+    const HOLD: u64 = 1_000;
+    let store = Memory::new(20).expect("randomness");
+    let places = Budget::new("places".to_owned(), Quota::at_once(3, HOLD).expect("a quota"), Arc::new([]));
+    let [deep, places] = adopt(&store, [rate("deep", "10/400d"), places]);
+    for n in 0..100_u32 {
+        one(&store, &deep, &n.to_le_bytes(), NOW, 10);
+    }
+    let come = |n: u8, now| {
+        let said = charge(&store, &[Charge { budget: &places, key: &[n], group: b"one address", cost: 1 }], now);
+        assert!(said.answers[0].taken.shared);
+        said.allowed.then_some(said.answers[0].taken)
+    };
+    let leave = |n: u8, taken, now| {
+        let charge = Charge { budget: &places, key: &[n], group: b"one address", cost: 1 };
+        suite::settle(&store, &charge, taken, now, -1);
+    };
+    let [first, second, _] = [0, 1, 2].map(|n| come(n, NOW + u64::from(n)).expect("a place"));
+    assert_eq!(come(3, NOW + 3), None);
+    leave(0, first, NOW + 4);
+    assert!(come(3, NOW + 10).is_some());
+    assert_eq!(come(4, NOW + 11), None);
+    // Counted together they keep their places as long as the last that came.
+    let now = NOW + 10 + HOLD;
+    assert!((5..8).all(|n| come(n, now).is_some()));
+    leave(1, second, now);
+    assert_eq!(come(8, now), None, "what is over gives nobody's place away");
+}
+
 /// A bucket that is full again gives its place away, and nothing is forgiven by that.
 #[test]
 fn what_is_full_again_is_no_bucket() {
@@ -142,6 +174,9 @@ fn a_snapshot_outlives_a_restart() {
             }
         }
     }
+    let places = || Budget::new("places".to_owned(), Quota::at_once(2, SECOND).expect("a quota"), Arc::new([]));
+    let [in_flight] = adopt(&store, [places()]);
+    assert!(one(&store, &in_flight, b"k", NOW, 2).decision.allowed());
     let mut bytes = Vec::new();
     store.write_snapshot(&mut bytes, NOW + 3).expect("a vector takes everything");
     for max_keys in [2_000, 100_000] {
@@ -154,6 +189,9 @@ fn a_snapshot_outlives_a_restart() {
             }
         }
         assert_eq!(again.counts().evicted, 0);
+        // Who was in flight is not any more.
+        let [in_flight] = adopt(&again, [places()]);
+        assert!(one(&again, &in_flight, b"k", NOW + 3, 2).decision.allowed());
     }
     let small = Memory::from_snapshot(&bytes, 50, NOW + 3).expect("a snapshot");
     assert!(small.live(NOW + 3) <= 65);

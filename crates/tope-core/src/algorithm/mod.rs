@@ -1,4 +1,4 @@
-//! Five ways to count, each a pure step: `(quota, state, now, cost) -> (decision, state)`.
+//! Six ways to count, each a pure step: `(quota, state, now, cost) -> (decision, state)`.
 //!
 //! Each room has the same verbs in the same order: `step` judges and says what the state would become, `settle`
 //! corrects what was taken earlier, `requota` carries the units used to another quota, `full_at` tells when a
@@ -10,9 +10,11 @@
 //! | [`fixed_window`] | units used in the window of `time_us`; a calendar period is one between given edges |
 //! | [`sliding_window`] | units of the window of `time_us` and of the one before, 32 bits each |
 //! | [`sliding_log`] | each admission; lives behind the [`sliding_log::Log`] trait, not in a [`State`] |
+//! | [`concurrency`] | the admissions that are still under way, in such a log |
 //!
 //! Time never runs backwards in a bucket: a step older than its state is judged at the state's time.
 
+pub mod concurrency;
 pub mod fixed_window;
 pub mod sliding_log;
 pub mod sliding_window;
@@ -66,14 +68,22 @@ impl Window {
 /// Judges a charge of `cost` units at `now_us` and says what the state becomes if it is taken. The state comes back
 /// as it was when the charge is refused or is a peek (cost 0). `edges` are those of a calendar period, else empty.
 ///
-/// A sliding log is no [`State`]: this counts it as the token bucket of its amount and period would; use
-/// [`sliding_log`].
+/// A log is no [`State`]: this counts it as the token bucket of its amount and period would; use [`step_log`].
 #[inline]
 pub fn step(quota: &Quota, edges: &[u64], state: State, now_us: u64, cost: u32) -> (Decision, State) {
     match quota.algorithm() {
-        Algorithm::TokenBucket | Algorithm::SlidingLog => token_bucket::step(quota, state, now_us, cost),
         Algorithm::FixedWindow => fixed_window::step(quota, edges, state, now_us, cost),
         Algorithm::SlidingWindow => sliding_window::step(quota, state, now_us, cost),
+        _ => token_bucket::step(quota, state, now_us, cost),
+    }
+}
+
+/// The same for a quota whose buckets are [logs](Algorithm::is_log); what is allowed is written by
+/// [`sliding_log::commit`].
+pub fn step_log(quota: &Quota, log: &impl sliding_log::Log, now_us: u64, cost: u32) -> Decision {
+    match quota.algorithm() {
+        Algorithm::Concurrency => concurrency::step(quota, log, now_us, cost),
+        _ => sliding_log::step(quota, log, now_us, cost),
     }
 }
 
@@ -81,9 +91,9 @@ pub fn step(quota: &Quota, edges: &[u64], state: State, now_us: u64, cost: u32) 
 /// may then owe up to one capacity). What belongs to a window that is over is ignored.
 pub fn settle(quota: &Quota, edges: &[u64], state: State, at_us: u64, now_us: u64, delta: i64) -> State {
     match quota.algorithm() {
-        Algorithm::TokenBucket | Algorithm::SlidingLog => token_bucket::settle(quota, state, now_us, delta),
         Algorithm::FixedWindow => fixed_window::settle(quota, edges, state, at_us, now_us, delta),
         Algorithm::SlidingWindow => sliding_window::settle(quota, state, at_us, now_us, delta),
+        _ => token_bucket::settle(quota, state, now_us, delta),
     }
 }
 
@@ -94,18 +104,18 @@ pub fn requota(old: &Quota, new: &Quota, edges: &[u64], state: State, now_us: u6
         return State::FULL;
     }
     match new.algorithm() {
-        Algorithm::TokenBucket | Algorithm::SlidingLog => token_bucket::requota(old, new, state, now_us),
         Algorithm::FixedWindow => fixed_window::requota(old, new, edges, state, now_us),
         Algorithm::SlidingWindow => sliding_window::requota(old, new, state, now_us),
+        _ => token_bucket::requota(old, new, state, now_us),
     }
 }
 
 /// The moment from which this state equals [`State::FULL`], if nothing more arrives.
 pub fn full_at(quota: &Quota, edges: &[u64], state: State) -> u64 {
     match quota.algorithm() {
-        Algorithm::TokenBucket | Algorithm::SlidingLog => token_bucket::full_at(quota, state),
         Algorithm::FixedWindow => fixed_window::full_at(quota, edges, state),
         Algorithm::SlidingWindow => sliding_window::full_at(quota, state),
+        _ => token_bucket::full_at(quota, state),
     }
 }
 

@@ -66,9 +66,12 @@ pub fn commit(quota: &Quota, log: &mut impl Log, now_us: u64, cost: u32) {
     }
 }
 
-/// Corrects by `delta` what was taken at exactly `at_us`.
+/// Corrects by `delta` what was taken at exactly `at_us`; nothing when that is over.
 pub fn settle(quota: &Quota, log: &mut impl Log, at_us: u64, now_us: u64, delta: i64) {
     commit(quota, log, now_us, 0);
+    if at_us.saturating_add(quota.period_us()) <= now_us {
+        return; // in a log that is coarser than its moments, what is left is of others
+    }
     let room = (2 * quota.capacity()).saturating_sub(log.total());
     log.correct(at_us, delta.min(i64::try_from(room).unwrap_or(i64::MAX)));
 }

@@ -15,10 +15,13 @@ use crate::{Algorithm, Entry, Outcome, Quota, Verdict};
 pub const NAMES: [&str; 2] = ["ratelimit", "ratelimit-policy"];
 
 /// The parameters. Another revision of the draft is another line here.
-const PARAMETERS: Parameters = Parameters { quota: ";q=", window: ";w=", available: ";r=", time: ";t=" };
+const PARAMETERS: Parameters =
+    Parameters { quota: ";q=", in_flight: ";qu=\"concurrent-requests\"", window: ";w=", available: ";r=", time: ";t=" };
 
 struct Parameters {
     quota: &'static str,
+    /// The quota's unit, where it is not requests.
+    in_flight: &'static str,
     window: &'static str,
     available: &'static str,
     time: &'static str,
@@ -80,6 +83,9 @@ pub fn write_policy_item(out: &mut impl fmt::Write, name: &str, quota: &Quota) -
     write_string(out, name)?;
     out.write_str(PARAMETERS.quota)?;
     write_integer(out, quota.capacity())?;
+    if quota.algorithm() == Algorithm::Concurrency {
+        out.write_str(PARAMETERS.in_flight)?;
+    }
     let Some(window) = quota.window_s() else { return Ok(()) };
     out.write_str(PARAMETERS.window)?;
     write_integer(out, window)
@@ -87,9 +93,13 @@ pub fn write_policy_item(out: &mut impl fmt::Write, name: &str, quota: &Quota) -
 
 /// The effective window in seconds, the parameter `t`: within it the client can use no more than what is available.
 /// Refused, it is the wait. Of a full budget it is the window, and a bucket's is never so short that available over
-/// window is above its rate. `None` where nothing was ever allowed and no time helps.
+/// window is above its rate. `None` where nothing was ever allowed and no time helps, and for what is in flight: its
+/// places come back when others end.
 fn effective_window_s(entry: &Entry<'_>) -> Option<u64> {
     let (decision, quota) = (&entry.decision, entry.quota);
+    if quota.algorithm() == Algorithm::Concurrency {
+        return None;
+    }
     if let Outcome::Deny { retry_us } = decision.outcome() {
         return Some(seconds(retry_us));
     }

@@ -5,7 +5,7 @@
 pub(crate) mod shapes;
 
 use tope_core::algorithm::sliding_log::{self, Admission, Log};
-use tope_core::{Algorithm, Decision, Quota, State, algorithm};
+use tope_core::{Decision, Quota, State, algorithm};
 
 /// A sliding log in a plain vector.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,8 +61,8 @@ impl Bucket {
 
     /// Judges, and takes what was allowed.
     pub(crate) fn check(&mut self, now_us: u64, cost: u32) -> Decision {
-        if self.quota.algorithm() == Algorithm::SlidingLog {
-            let decision = sliding_log::step(&self.quota, &self.log, now_us, cost);
+        if self.quota.algorithm().is_log() {
+            let decision = algorithm::step_log(&self.quota, &self.log, now_us, cost);
             if decision.allowed() && cost > 0 {
                 sliding_log::commit(&self.quota, &mut self.log, now_us, cost);
             }
@@ -74,7 +74,7 @@ impl Bucket {
     }
 
     pub(crate) fn settle(&mut self, at_us: u64, now_us: u64, delta: i64) {
-        if self.quota.algorithm() == Algorithm::SlidingLog {
+        if self.quota.algorithm().is_log() {
             sliding_log::settle(&self.quota, &mut self.log, at_us, now_us, delta);
         } else {
             self.state = algorithm::settle(&self.quota, &self.edges, self.state, at_us, now_us, delta);
@@ -82,7 +82,7 @@ impl Bucket {
     }
 
     pub(crate) fn requota(&mut self, new: Quota, now_us: u64) {
-        if self.quota.algorithm() == Algorithm::SlidingLog {
+        if self.quota.algorithm().is_log() {
             sliding_log::requota(&self.quota, &new, &mut self.log, now_us);
         } else {
             self.state = algorithm::requota(&self.quota, &new, &self.edges, self.state, now_us);
@@ -92,7 +92,7 @@ impl Bucket {
 
     /// The moment of the last change.
     pub(crate) fn time_us(&self) -> u64 {
-        if self.quota.algorithm() == Algorithm::SlidingLog {
+        if self.quota.algorithm().is_log() {
             self.log.newest().map_or(0, |newest| newest.at_us)
         } else {
             self.state.time_us
@@ -100,7 +100,7 @@ impl Bucket {
     }
 
     pub(crate) fn full_at(&self) -> u64 {
-        if self.quota.algorithm() == Algorithm::SlidingLog {
+        if self.quota.algorithm().is_log() {
             sliding_log::full_at(&self.quota, &self.log)
         } else {
             algorithm::full_at(&self.quota, &self.edges, self.state)

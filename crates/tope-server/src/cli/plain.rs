@@ -30,6 +30,12 @@ pub(crate) fn limit(limit: &Limit) -> String {
         text.push_str(&limit.count);
         text.push_str(" count");
     }
+    if let Some(us) = limit.hold_us {
+        text.push_str("; a place that is lost is free again after ");
+        let time = length(us);
+        text.push_str(if time.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "one " });
+        text.push_str(&time);
+    }
     if let Some(status) = limit.status {
         text.push_str("; a refusal is ");
         text.push_str(&status.to_string());
@@ -47,7 +53,7 @@ pub(crate) fn how_much(rate: &Rate) -> String {
     match rate {
         Rate::Unlimited => "no ceiling".to_owned(),
         Rate::Quota(quota) => quota_words(quota),
-        rate => rate.to_string(),
+        rate => format!("at most {rate}"),
     }
 }
 
@@ -74,6 +80,7 @@ fn quota_words(quota: &Quota) -> String {
         Algorithm::FixedWindow => format!("at most {amount} in each {period} of the clock"),
         Algorithm::SlidingWindow => format!("at most {amount} per {period}, the {period} before counted in proportion"),
         Algorithm::SlidingLog => format!("never more than {amount} in any {period}"),
+        Algorithm::Concurrency => format!("at most {amount} at once"),
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Limit {
     pub(crate) status: Option<u16>,
     /// Which answers count, in the words of the file; empty when all do.
     pub(crate) count: String,
+    /// How long a lost place is kept, in microseconds, where the file says it.
+    pub(crate) hold_us: Option<u64>,
     /// What a request costs, in plain words, where it is not 1.
     pub(crate) cost: Option<String>,
     /// For each plan, or once for all of them: the rates, each with the name that answers give it.
@@ -77,6 +79,7 @@ impl Limit {
             disabled: limit.mode() == Mode::Disabled,
             status: limit.reject_status(),
             count: limit.count_text().to_owned(),
+            hold_us: written.and_then(|written| Some(written.hold.as_ref()?.value.0)),
             cost: written.and_then(|written| cost(&written.cost.as_ref()?.value)),
             rates: (0..plans).map(|plan| limit.rates(plan).collect()).collect(),
         }

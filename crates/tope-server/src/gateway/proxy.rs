@@ -12,7 +12,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version, req
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 
-use super::caller::Unanswered;
+use super::caller::{InFlight, Unanswered};
 use super::link::{Link, Sent};
 use super::problem::{Render, render};
 use super::progress::{Progress, while_moving};
@@ -104,6 +104,13 @@ impl Future for Answer {
     }
 }
 
+/// What to do when the upstream switches protocols as it was asked to.
+struct Switch {
+    client: OnUpgrade,
+    /// To be kept as long as the connection is in use.
+    in_flight: Option<InFlight>,
+}
+
 /// A request that is ready for any upstream.
 struct Forwarding {
     /// Absent while it is being sent.
@@ -111,7 +118,7 @@ struct Forwarding {
     /// The request once more, for when a kept connection closes under it.
     copy: Option<Box<Request<Outbound>>>,
     host: Option<HeaderValue>,
-    switch: Option<OnUpgrade>,
+    switch: Option<Switch>,
     /// Whether the answer must not have a body.
     head: bool,
     progress: Option<Arc<Progress>>,
@@ -124,7 +131,9 @@ impl Forwarding {
         let host = host(&head)?;
         let is_head = head.method == Method::HEAD;
         let switches = fields::upgrades(&head.headers, head.version);
+        let in_flight = extensions.remove::<InFlight>();
         let switch = if switches { extensions.remove::<OnUpgrade>() } else { None };
+        let switch = switch.map(|client| Switch { client, in_flight });
         let caller = extensions.get::<Caller>();
         head.uri = origin(head.uri, caller.and_then(|caller| caller.forward_path.as_deref()))?;
         fields::request(&mut head.headers, host.as_ref(), caller, switch.is_some());
@@ -211,14 +220,15 @@ impl Inner {
 fn receive(
     mut response: Response<Incoming>,
     link: Link<'_>,
-    switch: Option<OnUpgrade>,
+    switch: Option<Switch>,
 ) -> Result<Response<Body>, Problem> {
     let switched = response.status() == StatusCode::SWITCHING_PROTOCOLS;
     fields::response(response.headers_mut(), switched);
     *response.version_mut() = Version::HTTP_11;
     if switched {
         // An upstream that switches without being asked is broken.
-        tunnel::open(switch.ok_or(Problem::BadGateway)?, hyper::upgrade::on(&mut response));
+        let Switch { client, in_flight } = switch.ok_or(Problem::BadGateway)?;
+        tunnel::open(client, hyper::upgrade::on(&mut response), in_flight);
         return Ok(response.map(|_| Body::empty()));
     }
     Ok(response.map(|body| Body::upstream(body, link.lease())))

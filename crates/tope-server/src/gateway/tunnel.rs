@@ -10,17 +10,19 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::caller::InFlight;
 use super::progress::{Progress, while_moving};
 
 /// How long both sides may be silent; it is noticed after twice that at the latest. Peers that mean to stay send pings (RFC 6455 5.5.2) far more often; a client that
 /// has vanished sends nothing, and must not keep its place for ever.
 const SILENCE: Duration = Duration::from_mins(10);
 
-/// Carries bytes between a client and an upstream that have both switched.
-pub(crate) fn open(client: OnUpgrade, upstream: OnUpgrade) {
+/// Carries bytes between a client and an upstream that have both switched, and keeps `in_flight` as long.
+pub(crate) fn open(client: OnUpgrade, upstream: OnUpgrade, in_flight: Option<InFlight>) {
     tokio::spawn(async move {
         let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) else { return };
         carry(TokioIo::new(client), TokioIo::new(upstream), SILENCE).await;
+        drop(in_flight);
     });
 }
 

@@ -20,6 +20,8 @@ pub struct Line<'a> {
     pub host: Cow<'a, str>,
     /// What was answered.
     pub status: Option<u16>,
+    /// Microseconds from its arrival to its answer, where they are known: how long it was in flight.
+    pub took_us: Option<u64>,
     /// A cost that replaces every cost of the policy.
     pub cost: Option<u32>,
     /// What only our own log knows.

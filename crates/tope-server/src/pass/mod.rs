@@ -5,8 +5,10 @@
 //! |---|---|
 //! | `mod` | whoever judges, and a line as it is read |
 //! | `line` | a request as it is written down |
+//! | `flight` | requests whose answers have not ended yet, in the log's time |
 //! | `target` | its path, query and host |
 
+mod flight;
 mod line;
 mod target;
 
@@ -23,6 +25,7 @@ use tope::observe::CLIENT_LEFT;
 use tope::store::{Answer, Store, StoreError};
 use tope::{Budget, Judgement, Limiter, Policy};
 
+use self::flight::Flight;
 pub use self::line::{Line, Ours};
 
 /// What a replay asks of whoever judges.
@@ -75,27 +78,14 @@ pub enum Caller<'a> {
 pub struct Limited<S> {
     limiter: Limiter<S>,
     policy: Arc<Policy>,
+    flight: Flight,
 }
 
 impl<S: Store> Limited<S> {
     /// Judges with `limiter`, always under the policy that is in force now.
     pub fn new(limiter: Limiter<S>) -> Self {
         let policy = limiter.policy();
-        Self { limiter, policy }
-    }
-}
-
-impl<S: Store> Limited<S> {
-    /// The log knows the answer, so what limits hold until they know it is settled at once; where it has none, everything
-    /// counts.
-    fn hear(&self, judgement: &mut Judgement, status: Option<u16>, now_us: u64) {
-        let Some(status) = status else { return };
-        let headers = HeaderMap::new();
-        let reply = match StatusCode::from_u16(status) {
-            Ok(status) if status.as_u16() != CLIENT_LEFT => Reply::Head { status, headers: &headers },
-            _ => Reply::Nothing,
-        };
-        self.limiter.hear(judgement, reply, now_us);
+        Self { limiter, policy, flight: Flight::default() }
     }
 }
 
@@ -114,19 +104,40 @@ impl<S: Store> Pass for Limited<S> {
         let uri = line.uri();
         let reading = uri.as_ref().and_then(|uri| Reading::of(&self.policy, line, uri, headers));
         let Some(reading) = reading else { return Ok(Outcome::BadPath) };
+        while let Some((ended_us, mut receipt)) = self.flight.ended(now_us) {
+            self.limiter.settle(&mut receipt, Reply::End { trailers: None }, ended_us);
+        }
         let mut judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
             Answer::Ready(judgement) => judgement?,
             Answer::Pending(_) => unreachable!("a replay is given a store that answers at once"),
         };
         rows.clear();
         rows.extend_from_slice(judgement.rows());
-        self.hear(&mut judgement, line.status, now_us);
+        hear(&self.limiter, &mut self.flight, &mut judgement, line, now_us);
         let caller = match (reading.client.name, reading.address) {
             (Some(name), _) => Caller::Client(name),
             (None, Some(address)) => Caller::Address(address),
             (None, None) => Caller::Unknown,
         };
         Ok(Outcome::Judged { allowed: judgement.allowed(), refused_by: judgement.refused_by(), caller })
+    }
+}
+
+/// The log knows the answer, so what limits hold until they know it is settled at once; where it has none, everything
+/// counts. A place in flight is kept until the answer is there, as long as the log says, and not at all where it doesn't.
+fn hear<S: Store>(limiter: &Limiter<S>, flight: &mut Flight, judgement: &mut Judgement, line: &Line<'_>, now_us: u64) {
+    if !judgement.is_open() {
+        return;
+    }
+    let headers = HeaderMap::new();
+    let reply = match line.status.map(StatusCode::from_u16) {
+        None => Reply::Unsaid,
+        Some(Ok(status)) if status.as_u16() != CLIENT_LEFT => Reply::Head { status, headers: &headers },
+        Some(_) => Reply::Nothing,
+    };
+    limiter.hear(judgement, reply, now_us);
+    if let Some(receipt) = judgement.take_receipt() {
+        flight.add(now_us.saturating_add(line.took_us.unwrap_or(0)), receipt);
     }
 }
 

@@ -199,9 +199,9 @@ fn fresh_starts(before: &Policy, now: &Policy) -> Vec<String> {
         };
         let carried = |budget: &Budget| {
             old.iter().any(|old| {
-                let windows = !matches!(budget.quota.algorithm(), Algorithm::TokenBucket | Algorithm::SlidingLog);
-                old.quota.algorithm() == budget.quota.algorithm()
-                    && !(windows && old.quota.period() != budget.quota.period())
+                let algorithm = budget.quota.algorithm();
+                let windows = algorithm != Algorithm::TokenBucket && !algorithm.is_log();
+                old.quota.algorithm() == algorithm && !(windows && old.quota.period() != budget.quota.period())
             })
         };
         if !budgets.iter().all(carried) {

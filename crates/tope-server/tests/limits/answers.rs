@@ -1,9 +1,11 @@
 //! Limits that wait for the answer: a login of which only failures count.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
-use crate::client::{Ask, Caller, post};
-use crate::support::Gateway;
+use crate::client::{Answer, Ask, Caller, get, post};
+use crate::support::{Gateway, LONG};
 use crate::upstream::Upstream;
 
 const LOGIN: &str = "limits: { login: { match: POST /login, by: ip, rate: 5/d, count: 'status 401, 403' } }\n";
@@ -75,5 +77,129 @@ fn an_upstream_that_is_away_counts_nothing() {
     for _ in 0..8 {
         let answer = gateway.ask(&login("wrong"));
         assert_eq!((answer.status, answer.number("RateLimit-Remaining")), (502, Some(5)));
+    }
+}
+
+/// An API that counts how many requests are with it, and how many were at most.
+fn crowded(takes_us: impl Fn(usize) -> u64 + Send + Sync + 'static) -> (Upstream, Arc<AtomicUsize>) {
+    let (now, most) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    let upstream = Upstream::answering(move |_| {
+        let inside = now.fetch_add(1, SeqCst) + 1;
+        let before = seen.fetch_max(inside, SeqCst);
+        std::thread::sleep(Duration::from_micros(takes_us(before.max(inside))));
+        now.fetch_sub(1, SeqCst);
+        (200, String::new())
+    });
+    (upstream, most)
+}
+
+const UPLOADS: &str = "limits: { uploads: { match: POST /files, by: ip, rate: 4 at once, hold: 10min } }\n";
+
+#[test]
+fn four_at_once_are_never_five() {
+    let turn = AtomicUsize::new(0);
+    let (upstream, most) = crowded(move |_| (turn.fetch_add(1, SeqCst) as u64 * 7919) % 3_000);
+    let gateway = Gateway::start(&format!("{}{UPLOADS}", upstream.line()));
+    let ask = |leaves: bool| {
+        std::thread::scope(|scope| {
+            for thread in 0..12 {
+                let gateway = &gateway;
+                scope.spawn(move || {
+                    let mut caller = gateway.caller();
+                    for turn in 0..250_u32 {
+                        if leaves && (turn + thread) % 3 == 0 {
+                            caller.send(&post("/files").bytes());
+                            caller = gateway.caller();
+                            continue;
+                        }
+                        let answer = caller.ask(&post("/files").body(b"x"));
+                        assert!(matches!(answer.status, 200 | 429), "{}", answer.status);
+                    }
+                });
+            }
+        });
+    };
+    ask(false);
+    assert_eq!(most.load(SeqCst), 4);
+    assert!(upstream.requests() > 200);
+    // Of a client that leaves its upstream learns later than we do, and goes on for a while; but no place is lost.
+    ask(true);
+    let (mut caller, begun) = (gateway.caller(), Instant::now());
+    while caller.ask(&post("/files")).number("RateLimit-Remaining") != Some(3) {
+        assert!(begun.elapsed() < Duration::from_secs(5), "a place is lost");
+    }
+}
+
+#[test]
+fn a_place_has_its_fields_and_a_refusal_its_words() {
+    let (upstream, _) = crowded(|_| 300_000);
+    let gateway = Gateway::start(&format!("{}{UPLOADS}", upstream.line()));
+    let mut callers: Vec<Caller> = (0..5).map(|_| gateway.caller()).collect();
+    for caller in &mut callers {
+        caller.send(&post("/files").bytes());
+    }
+    let mut answers: Vec<_> = callers.iter_mut().map(|caller| caller.answer(false)).collect();
+    answers.sort_by_key(|answer| answer.status);
+    let refused = answers.pop().unwrap();
+    assert!(answers.iter().all(|answer| answer.status == 200));
+    let policy = "\"uploads\";q=4;qu=\"concurrent-requests\"";
+    let told = |answer: &Answer| {
+        let field = |name| answer.field(name).map(str::to_owned);
+        (field("RateLimit"), field("RateLimit-Policy"), field("Retry-After"))
+    };
+    assert_eq!(refused.status, 429);
+    assert_eq!(told(&refused), (Some("\"uploads\";r=0".into()), Some(policy.into()), Some("1".into())));
+    let mut left: Vec<_> = answers.iter().map(|answer| told(answer).0.unwrap()).collect();
+    left.sort();
+    assert_eq!(left, [0, 1, 2, 3].map(|left| format!("\"uploads\";r={left}")));
+    assert_eq!(refused.json()["violated-policies"], serde_json::json!(["uploads"]));
+    let detail = "As many requests as the limit 'uploads' allows at once are under way. Try again in 1 second.";
+    assert_eq!(refused.json()["detail"], detail);
+}
+
+/// A client that vanishes without a word is noticed when its connection ends, and its place is free.
+#[test]
+fn a_killed_client_frees_its_place() {
+    let (upstream, _) = crowded(|_| 60_000_000);
+    let policy = UPLOADS.replace("4 at once", "1 at once");
+    let gateway = Gateway::start(&format!("{}{policy}", upstream.line()));
+    let mut client = std::process::Command::new("curl")
+        .args(["-sd", "x", &format!("http://{}/files", gateway.address)])
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while upstream.requests() == 0 {
+        assert!(begun.elapsed() < LONG);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(gateway.ask(&post("/files")).status, 429);
+    client.kill().unwrap();
+    client.wait().unwrap();
+    loop {
+        let mut caller = gateway.caller();
+        caller.send(&post("/files").bytes());
+        caller.stream().set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        if matches!(caller.stream().peek(&mut [0]), Err(error) if error.kind() == std::io::ErrorKind::WouldBlock) {
+            return; // it is with the upstream
+        }
+        assert!(begun.elapsed() < LONG, "the place is lost");
+    }
+}
+
+/// What follows a switch of protocols is in flight until it ends.
+#[test]
+fn an_open_websocket_has_its_place() {
+    let switched = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let upstream = Upstream::answering(move |_| (101, switched.to_owned()));
+    let policy = "limits: { chats: { match: GET /chat, by: ip, rate: 1 at once } }\n";
+    let gateway = Gateway::start(&format!("{}{policy}", upstream.line()));
+    let chat = get("/chat").with("Connection", "Upgrade").with("Upgrade", "websocket");
+    let mut open = gateway.caller();
+    assert_eq!((open.ask(&chat).status, gateway.ask(&chat).status), (101, 429));
+    drop(open);
+    let begun = Instant::now();
+    while gateway.ask(&chat).status == 429 {
+        assert!(begun.elapsed() < LONG, "its place is lost");
     }
 }

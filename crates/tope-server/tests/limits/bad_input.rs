@@ -11,8 +11,9 @@ const LIMITS: &str = "limits: { api: { by: ip, rate: 1/h } }\n";
 fn refused(folder: &Path, policy: &str, arguments: &[&str]) -> String {
     let file = folder.join("policy.yaml");
     std::fs::write(&file, policy).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tope"));
-    command.arg("gateway").arg(&file).args(arguments).stdin(Stdio::null());
+    // A policy that is good after all would be served for ever.
+    let mut command = Command::new("timeout");
+    command.args(["30", env!("CARGO_BIN_EXE_tope"), "gateway"]).arg(&file).args(arguments).stdin(Stdio::null());
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{policy}\n{said}");
@@ -42,7 +43,7 @@ fn what_is_wrong_in_a_policy_is_said_with_its_place() {
         ("upstream: demo\nlimits: { a: { by: header X, rate: 1/h } }\n", ":2:", "caller_chosen"),
         ("upstream: demo\nlimits: { a: { match: login, rate: 1/h } }\n", ":2:", "hint:"),
         ("upstream: demo\nlimits: { a: { rate: 1/h }, a: { rate: 2/h } }\n", ":2:", "twice"),
-        ("upstream: demo\nlimits: { a: { rate: 4 at once } }\n", ":2:", "not in this version"),
+        ("upstream: demo\nlimits: { a: { rate: 4/s, store_down: deny } }\n", ":2:", "not in this version"),
         ("upstream: demo\nstore: redis://redis\n", ":2:1:", "not in this version"),
         ("upstream: demo\ntls: { cert: a, key: b }\n", ":2:1:", "not in this version"),
         ("upstream: demo\nadmin: { listen: 0.0.0.0:9080 }\n", ":2:18:", "can't guard it"),

@@ -58,6 +58,9 @@ impl Count {
 
     /// Whether the answer counts, as far as it is known; `None`: not known yet.
     pub(super) fn counts(&self, reply: Reply<'_>) -> Option<bool> {
+        if let Reply::Unsaid = reply {
+            return Some(true);
+        }
         let mut all_known = true;
         for condition in &self.any {
             match condition.holds(reply) {
@@ -86,7 +89,7 @@ impl Condition {
             },
             // What is no call has no such status. What the head could say was said by the head, and it was no. A call that
             // was cut before its status had no answer, and without one nothing counts, also not what is not something.
-            (_, Reply::Head { .. } | Reply::End { .. } | Reply::Nothing) => return Some(false),
+            _ => return Some(false),
         };
         Some(holds != self.not)
     }

@@ -207,15 +207,18 @@ impl Policy {
 
     /// Of `held` units of a budget, those that are due, as far as the answer is known; `None`: not known yet.
     pub(crate) fn due(&self, budget: u16, held: u32, reply: Reply<'_>) -> Option<u32> {
+        if self.budgets[usize::from(budget)].in_flight() {
+            return if matches!(reply, Reply::End { .. } | Reply::Nothing) { Some(0) } else { None };
+        }
         self.limit_of(budget)
             .count
             .as_ref()
             .map_or(Some(held), |count| count.counts(reply).map(|counts| if counts { held } else { 0 }))
     }
 
-    /// Whether a budget's limit waits for the answer.
+    /// Whether a budget waits for the answer.
     pub(crate) fn awaits(&self, budget: u16) -> bool {
-        self.limit_of(budget).count.is_some()
+        self.limit_of(budget).count.is_some() || self.budgets[usize::from(budget)].in_flight()
     }
 
     /// Whether the head of an answer tells a budget's limit what it waits for: then other requests can wait for it too.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tope_core::{Period, Rate};
+use tope_core::{Period, Quota, Rate};
 
 use super::calendar::Edges;
 use super::error::At;
@@ -32,6 +32,8 @@ pub(super) struct Asked<'a> {
     pub(super) shadow: bool,
     /// Whether budgets are made, or the rates only checked.
     pub(super) enabled: bool,
+    /// How long a place of those at once is kept, in microseconds.
+    pub(super) hold_us: u64,
 }
 
 impl<'f> Plans<'f> {
@@ -146,7 +148,17 @@ impl<'f> Plans<'f> {
         written: &At<Written>,
         findings: &mut Findings,
     ) -> Option<u16> {
-        let Rate::Quota(quota) = rate else { return None };
+        let quota = match rate {
+            Rate::Quota(quota) => quota,
+            Rate::AtOnce(places) => match Quota::at_once(places, asked.hold_us) {
+                Ok(quota) => quota,
+                Err(error) => {
+                    findings.blame(written.place, error.to_string());
+                    return None;
+                }
+            },
+            _ => return None,
+        };
         if !asked.enabled {
             return None;
         }

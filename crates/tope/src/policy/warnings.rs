@@ -69,6 +69,16 @@ fn sizes(limit: &Limit, findings: &mut Findings) {
             .blame(limit.place, format!("`{}` never refuses: every request costs it 0", limit.name))
             .hint("a cost of 1 or more counts; `mode: disabled` if that is meant");
     }
+    let rates = limit.sizes.iter().flat_map(|size| &size.rates);
+    let fewest = rates.filter_map(|(_, rate)| if let Rate::AtOnce(places) = rate { Some(*places) } else { None }).min();
+    if let Some(places) = fewest.filter(|places| *places < largest) {
+        findings
+            .blame(
+                limit.place,
+                format!("a request of cost {largest} never passes `{}`, which has {places}", limit.name),
+            )
+            .hint("raise the rate, or lower the cost");
+    }
     for quota in quotas(limit).filter(|quota| quota.capacity() > 0) {
         let second = u128::from(quota.amount()) * SECOND_US;
         if quota.algorithm() == Algorithm::TokenBucket

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
@@ -33,6 +34,19 @@ pin_project! {
 pub(super) trait Watch: Send + fmt::Debug {
     /// The trailers, which end it.
     fn trailers(&mut self, trailers: &HeaderMap);
+}
+
+/// A request extension for a service that switches protocols (RFC 9110 section 7.8): the answer has no body then, and
+/// what follows it is not seen by the limiter. Whoever keeps a clone as long as that lasts keeps the request in flight;
+/// a limit of `N at once` has its place back when the last clone is dropped.
+#[derive(Clone, Debug, Default)]
+pub struct InFlight(Arc<Mutex<Option<Box<dyn Watch>>>>);
+
+impl InFlight {
+    /// Whoever waits for the end waits for the last clone.
+    pub(super) fn keep(&self, watch: Option<Box<dyn Watch>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = watch;
+    }
 }
 
 impl<B> Body<B> {

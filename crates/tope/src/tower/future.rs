@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode};
 use pin_project_lite::pin_project;
 
 use super::answer;
-use super::body::{Body, Watch};
+use super::body::{Body, InFlight, Watch};
 use super::layer::Shared;
 use crate::clock::Moment;
 use crate::facts::Reply;
@@ -115,6 +115,8 @@ pub(super) struct After<S: Store, O: Observe> {
     judged_ns: u64,
     judgement: Option<Judgement>,
     details: Option<Box<Details>>,
+    /// Where the request asks for a switch of protocols.
+    in_flight: Option<InFlight>,
     recorded: bool,
 }
 
@@ -140,7 +142,13 @@ impl<S: Store, O: Observe> After<S, O> {
         details: Option<Box<Details>>,
     ) -> Self {
         let judged_ns = moment.elapsed_ns();
-        Self { shared, moment, judged_ns, judgement, details, recorded: false }
+        Self { shared, moment, judged_ns, judgement, details, in_flight: None, recorded: false }
+    }
+
+    /// A switched connection is in use until the last clone of this is dropped.
+    pub(super) fn until(mut self, in_flight: Option<InFlight>) -> Self {
+        self.in_flight = in_flight;
+        self
     }
 
     /// Settles what an answer decides of what the request holds.
@@ -248,7 +256,11 @@ where
                     }
                     let answered_ns = this.after.moment.elapsed_ns();
                     this.after.record(answer.status().as_u16(), answered_ns);
-                    let watch = this.after.watch();
+                    let mut watch = this.after.watch();
+                    if let (StatusCode::SWITCHING_PROTOCOLS, Some(in_flight)) = (answer.status(), &this.after.in_flight)
+                    {
+                        in_flight.keep(watch.take());
+                    }
                     return Poll::Ready(Ok(answer.map(|body| Body::watched(body, watch))));
                 }
                 StepProjection::Pending { pending } => {

@@ -34,7 +34,7 @@ mod future;
 mod layer;
 mod service;
 
-pub use body::Body;
+pub use body::{Body, InFlight};
 pub use future::{Answering, Unanswered};
 pub use layer::{Layer, Peer};
 pub use service::{Caller, Limited};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use http::header::UPGRADE;
 use http::{HeaderValue, Request, Response};
 
 use super::answer;
-use super::body::Body;
+use super::body::{Body, InFlight};
 use super::future::{After, Answering, Pending, Turn};
 use super::layer::{Peer, Shared};
 use crate::facts::{Client, Facts};
@@ -102,9 +103,9 @@ where
         let (turn, charges, ticket, judgement) = match answer {
             Answer::Ready(Ok(judgement)) if judgement.allowed() => {
                 let caller = read.caller(&policy, peer_text);
-                pass_on(&mut request, caller, &policy);
+                let in_flight = pass_on(&mut request, caller, &policy);
                 // The judgement's time ends here: the inner service's own is not counted into it.
-                let after = After::new(shared, moment, Some(judgement), details);
+                let after = After::new(shared, moment, Some(judgement), details).until(in_flight);
                 return Answering::passed(self.inner.call(request), after);
             }
             Answer::Ready(Ok(judgement)) => {
@@ -126,8 +127,8 @@ where
             }
         };
         let caller = read.caller(&policy, peer_text);
-        pass_on(&mut request, caller, &policy);
-        let after = After::new(shared, moment, judgement, details);
+        let in_flight = pass_on(&mut request, caller, &policy);
+        let after = After::new(shared, moment, judgement, details).until(in_flight);
         // The inner service that was found ready is the one to call; its clone waits in its place.
         let clone = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, clone);
@@ -135,14 +136,20 @@ where
     }
 }
 
-/// Tells the inner service who is calling, and takes off what only a trusted peer may say of that.
-fn pass_on<B>(request: &mut Request<B>, caller: Caller, policy: &Policy) {
+/// Tells the inner service who is calling, and takes off what only a trusted peer may say of that. Gives it, and us, what
+/// to keep while a connection that it switches is in use, where some limit wants to know.
+fn pass_on<B>(request: &mut Request<B>, caller: Caller, policy: &Policy) -> Option<InFlight> {
     if !caller.trusted_peer {
         for name in policy.stripped() {
             request.headers_mut().remove(name);
         }
     }
     request.extensions_mut().insert(caller);
+    let in_flight = (policy.awaits_answers() && request.headers().contains_key(UPGRADE)).then(InFlight::default);
+    if let Some(in_flight) = &in_flight {
+        request.extensions_mut().insert(in_flight.clone());
+    }
+    in_flight
 }
 
 /// A request, read once.

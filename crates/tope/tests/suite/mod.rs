@@ -199,6 +199,50 @@ pub(crate) fn a_change_of_plan_keeps_the_units_used(store: &impl Store) {
     }
 }
 
+/// What is in flight, in a random history: never more than there are places, whoever ends when; a place that nobody gives
+/// back is free after its hold, and what is given back too late, or twice, is nobody's.
+pub(crate) fn places_come_back(store: &impl Store) {
+    for (number, places) in [1, 4, 70].into_iter().enumerate() {
+        let hold = 200 * u64::from(places);
+        let quota = Quota::at_once(places, hold).expect("a quota");
+        let [limit] = adopt(store, [budget(&format!("places{number}"), quota)]);
+        let (mut under_way, mut over, mut now) = (Vec::<Answered>::new(), Vec::<Answered>::new(), NOW);
+        let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut refused = 0;
+        for _ in 0..20_000 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let pick = usize::try_from(random >> 40).expect("24 bits");
+            now += (random >> 33) % 4 * (random >> 35) % 40;
+            over.extend(under_way.extract_if(.., |one| one.taken.at_us + hold <= now));
+            match pick % 5 {
+                0..3 => {
+                    let said = one(store, &limit, b"k", now, 1);
+                    let free = places as usize - under_way.len();
+                    assert_eq!(said.decision.allowed(), free > 0, "{places} places, {free} free");
+                    assert_eq!(said.decision.remaining, free.saturating_sub(1) as u64);
+                    refused += u32::from(free == 0);
+                    under_way.extend(said.decision.allowed().then_some(said));
+                }
+                3 if !under_way.is_empty() => {
+                    let done = under_way.swap_remove(pick / 5 % under_way.len());
+                    settle(store, &on(&limit, b"k", 1), done.taken, now, -1);
+                    // Two of one moment are one admission, so a second time would be the other's.
+                    over.extend((!under_way.iter().any(|one| one.taken == done.taken)).then_some(done));
+                }
+                _ if !over.is_empty() => {
+                    let late = over.swap_remove(pick / 5 % over.len());
+                    if under_way.iter().all(|one| one.taken != late.taken) {
+                        settle(store, &on(&limit, b"k", 1), late.taken, now, -1);
+                    }
+                }
+                _ => {}
+            }
+            assert_eq!(remaining(store, &limit, b"k", now), u64::from(places) - under_way.len() as u64);
+        }
+        assert!(refused > 100, "{places}: {refused}");
+    }
+}
+
 /// Many threads, two limits: exactly the smaller is admitted, and the larger has paid for no more than that.
 pub(crate) fn all_or_nothing_under_contention<S: Store>(store: &Arc<S>) {
     for (i, text) in ALGORITHMS.into_iter().enumerate() {
@@ -227,7 +271,7 @@ macro_rules! suite {
     ($make:expr) => {
         $crate::suite::suite!(@each $make; vectors, request_vectors, a_refusal_costs_nothing, shadows_count_and_stop_nobody,
             keys_and_names_are_apart, time_never_runs_backwards, peeks_and_nevers,
-            a_change_of_plan_keeps_the_units_used);
+            a_change_of_plan_keeps_the_units_used, places_come_back);
 
         #[test]
         fn all_or_nothing_under_contention() {

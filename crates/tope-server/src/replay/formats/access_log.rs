@@ -1,4 +1,4 @@
-//! The gateway's own access log, a JSON object a line. A line is written when its answer ends, so lines are out of
+//! The gateway's own access log, a JSON object a line. A line is written when its answer begins, so lines are out of
 //! order: `seq` is the place of the request among all that the store judged.
 
 use std::borrow::Cow;
@@ -33,6 +33,7 @@ struct Record<'a> {
     verdict: Option<Text<'a>>,
     #[serde(borrow)]
     refused_by: Option<Text<'a>>,
+    took_us: Option<u64>,
 }
 
 /// Reads one line.
@@ -53,6 +54,7 @@ pub fn parse(line: &[u8]) -> Result<Line<'_>, Broken> {
         target: Some(record.path.0),
         host: record.host.map_or(Cow::Borrowed(""), |Text(host)| host),
         status: record.status,
+        took_us: record.took_us,
         cost: None,
         ours: Some(Ours {
             seq: record.seq,

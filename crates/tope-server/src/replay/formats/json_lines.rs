@@ -1,7 +1,7 @@
 //! A JSON object a line:
 //!
 //! ```json
-//! {"time": 1790000000.123456, "ip": "203.0.113.7", "method": "POST", "path": "/login?x=1", "headers": {"X-Api-Key": "k"}, "status": 200, "cost": 3}
+//! {"time": 1790000000.123456, "ip": "203.0.113.7", "method": "POST", "path": "/login?x=1", "headers": {"X-Api-Key": "k"}, "status": 200, "took_us": 1200, "cost": 3}
 //! ```
 //!
 //! Only `time` must be there, RFC 3339 or Unix seconds. Without `method` it is GET, without `path` it is `/` (the
@@ -32,6 +32,7 @@ struct Request<'a> {
     #[serde(borrow, default)]
     headers: Headers<'a>,
     status: Option<u16>,
+    took_us: Option<u64>,
     cost: Option<u32>,
 }
 
@@ -55,6 +56,7 @@ pub fn parse<'a>(line: &'a [u8], headers: &mut HeaderMap) -> Result<Line<'a>, Br
         target: request.path.map(|Text(path)| path),
         host: request.host.map_or(Cow::Borrowed(""), |Text(host)| host),
         status: request.status,
+        took_us: request.took_us,
         cost: request.cost,
         ours: None,
     })

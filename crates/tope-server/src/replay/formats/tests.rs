@@ -11,7 +11,7 @@ fn json_lines_say_what_they_say() {
     let mut headers = HeaderMap::new();
     let line =
         br#"{"time": "2026-09-21T14:13:20.123456Z", "ip": "203.0.113.7", "method": "POST", "path": "/lo\u0067in?x=1",
-        "headers": {"X-Api-Key": "k", "Accept": ["a", "b"]}, "status": 200, "cost": 3, "host": "h", "more": [1.5e9]}"#;
+        "headers": {"X-Api-Key": "k", "Accept": ["a", "b"]}, "status": 200, "took_us": 12, "cost": 3, "host": "h", "more": [1.5e9]}"#;
     let read = Format::Json.parse(line, &mut headers).expect("a good line");
     let expected = Line {
         time_us: 1_790_000_000_123_456,
@@ -20,6 +20,7 @@ fn json_lines_say_what_they_say() {
         target: Some("/login?x=1".into()),
         host: "h".into(),
         status: Some(200),
+        took_us: Some(12),
         cost: Some(3),
         ours: None,
     };
@@ -158,8 +159,9 @@ fn our_own_log_has_the_caller() {
     let line = br#"{"time":"2026-09-21T14:13:20.123456Z","seq":7,"method":"GET","path":"/a","host":"h","status":429,
         "address":"203.0.113.7","client":"acme","plan":"pro","preflight":false,"verdict":"deny","refused_by":"api","took_us":12}"#;
     let read = parse(Format::Access, line).expect("a good line");
+    let took_us = read.took_us;
     let ours = read.ours.expect("a good line");
-    assert_eq!((read.time_us, ours.seq), (1_790_000_000_123_456, 7));
+    assert_eq!((read.time_us, ours.seq, took_us), (1_790_000_000_123_456, 7, Some(12)));
     assert_eq!((ours.client.as_deref(), ours.plan.as_deref()), (Some("acme"), Some("pro")));
     assert_eq!((ours.verdict.as_deref(), ours.refused_by.as_deref()), (Some("deny"), Some("api")));
     let anonymous = br#"{"time":1,"seq":0,"method":"GET","path":"/","address":null,"client":null,"refused_by":null}"#;

@@ -1,17 +1,23 @@
 //! A refusal in plain words: which limit, and how long to wait. What is left out on purpose: how much the limit is,
 //! which a policy may wish to keep to itself, and whose budget it is.
 
-use tope_core::Verdict;
 use tope_core::wire::text::write_digits;
+use tope_core::{Algorithm, Entry, Verdict};
 
 /// The `detail` of a refusal, and the message of a gRPC status. Pieced together by hand: it is made for every refusal.
 pub(in super::super) fn detail(verdict: &Verdict<'_>) -> String {
     let name = verdict.refused_by().map_or("", |entry| entry.name);
     let mut text = String::with_capacity(128);
     if let Some(seconds) = verdict.retry_after_s() {
-        text += "The budget of the limit '";
+        let in_flight = |entry: &Entry<'_>| entry.quota.algorithm() == Algorithm::Concurrency;
+        let (before, after) = if verdict.refused_by().is_some_and(in_flight) {
+            ("As many requests as the limit '", "' allows at once are under way. Try again in ")
+        } else {
+            ("The budget of the limit '", "' is used up. Try again in ")
+        };
+        text += before;
         text += name;
-        text += "' is used up. Try again in ";
+        text += after;
         push_length(&mut text, seconds);
         text.push('.');
     } else {

@@ -8,11 +8,13 @@ use crate::policy::error::At;
 use crate::policy::file::{File, LimitEntry, Many, MissingWord, ModeWord, Rates};
 use crate::policy::findings::Findings;
 use crate::policy::key::{self, KeyForm, Missing};
-use crate::policy::limit::{Limit, Mode, Text};
+use crate::policy::limit::{Limit, Mode, Size, Text};
 use crate::policy::matching::{self, Host, Matching, When};
 use crate::policy::plan::{Asked, Plans, check_name};
-use tope_core::Quota;
+use tope_core::{Quota, Rate};
 
+/// How long a place of those at once is kept for a request whose end nobody learns of: 10 minutes.
+const HOLD_US: u64 = 600_000_000;
 /// More limits are a mistake of a program that wrote them.
 const MOST: usize = 10_000;
 
@@ -66,8 +68,11 @@ fn limit(
             .hint("add `rate: 60/min`, `rate: plan.COLUMN`, or `rate: unlimited` if that is meant");
         return None;
     };
-    let asked = Asked { name, rates: &rates.value, shadow: mode == Mode::Shadow, enabled: mode != Mode::Disabled };
+    let hold_us = entry.hold.as_ref().map_or(HOLD_US, |hold| hold.value.0);
+    let (shadow, enabled) = (mode == Mode::Shadow, mode != Mode::Disabled);
+    let asked = Asked { name, rates: &rates.value, shadow, enabled, hold_us };
     let sizes = plans.sizes(&asked, findings);
+    in_flight(entry, &sizes, findings);
     let key = if sizes.len() > 1 { key.map(KeyForm::of_many_sizes) } else { key };
     let deny = deny(&asked, missing, rates, plans, findings);
     let text = Text {
@@ -92,6 +97,19 @@ fn limit(
         deny,
         text,
     })
+}
+
+/// What belongs to requests in flight, and what does not.
+fn in_flight(entry: &LimitEntry, sizes: &[Size], findings: &mut Findings) {
+    let at_once = sizes.iter().flat_map(|size| &size.rates).any(|(_, rate)| matches!(rate, Rate::AtOnce(_)));
+    if let (Some(hold), false) = (&entry.hold, at_once) {
+        findings.blame(hold.place, "nothing is held here").hint("`hold` is for `rate: N at once`");
+    }
+    if let (Some(count), true) = (entry.count.as_ref().and_then(|count| count.0.first()), at_once) {
+        findings
+            .blame(count.place, "every request in flight has a place, whatever its answer will be")
+            .hint("let another limit `count`");
+    }
 }
 
 /// A budget of nothing for whoever lacks a part of the key.

@@ -17,7 +17,7 @@ use super::key::Seed;
 use super::plan::Plans;
 use super::surroundings::Surroundings;
 use super::{Policy, clients, document, exempt, guard, reach, warnings};
-use crate::charge::MAX_CHARGES;
+use crate::charge::{Budget, MAX_CHARGES};
 use crate::http::path::EncodedSlash;
 
 /// Reads a policy file: its `text`, its `name` for messages, and what may be asked of the world around it.
@@ -101,7 +101,7 @@ fn compile(mut file: File, keys: Option<&Keys>, findings: &mut Findings) -> Opti
     }
     Some(Policy {
         of_budget: limits::of_budget(&limits, budgets.len()),
-        awaits: limits.iter().any(|limit| limit.count.is_some()),
+        awaits: limits.iter().any(|limit| limit.count.is_some()) || budgets.iter().any(Budget::in_flight),
         first: super::first::Index::new(&limits, paths.ignore_case),
         budgets,
         dialects,

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::rate::Rates;
 use super::record::{Entries, Many, Read, record};
-use super::scalar::{Amount, words};
+use super::scalar::{Amount, Micros, words};
 use crate::policy::document::{Kind, Node};
 use crate::policy::error::At;
 use crate::policy::findings::Findings;
@@ -36,12 +36,14 @@ record! {
         /// Which answers count: `status 401, 403`, `status 4xx`, `not status 2xx`, `grpc 16`, `header X = V`; one of a
         /// list is enough. Units are held until the answer is known, and given back when it is another.
         count: Many<String> = "count",
+        /// How long a place of `N at once` is kept for a request whose end nobody learns of; `10min` unless said.
+        hold: At<Micros> = "hold",
         /// Whether it is enforced.
         mode: At<ModeWord> = "mode",
         /// How a refusal is told.
         reject: Reject = "reject",
     }
-    later ["ban", "wait", "charge", "reserve", "hold", "store_down"]
+    later ["ban", "wait", "charge", "reserve", "store_down"]
 }
 
 record! {

@@ -77,7 +77,7 @@ impl Read for Written {
             Kind::Null | Kind::List(_) => {
                 findings
                     .blame(node.place, format!("a rate is expected here, and this is {}", described(node)))
-                    .hint("write AMOUNT/PERIOD, `plan.COLUMN`, `unlimited` or `none`");
+                    .hint("write AMOUNT/PERIOD, `N at once`, `plan.COLUMN`, `unlimited` or `none`");
                 None
             }
         }
@@ -90,12 +90,6 @@ fn text(node: &Node, findings: &mut Findings) -> Option<Written> {
         return Some(Written::Plan(column.to_owned()));
     }
     match text.parse::<Rate>() {
-        Ok(Rate::AtOnce(_)) => {
-            findings
-                .blame(node.place, "`at once` is not in this version")
-                .hint("limit the rate instead, as in `60/min`");
-            None
-        }
         Ok(rate) => Some(Written::Rate(rate)),
         Err(error) => {
             let place = place_in(node, text, error.at, findings);
@@ -114,7 +108,7 @@ fn blame(error: &RateError, text: &str, place: Place, findings: &mut Findings) {
         RateErrorKind::NoRate if parse_amount(text).is_some() => "say in what time, as in `60/min`".to_owned(),
         RateErrorKind::NoRate if word == "plan" => "write `plan.COLUMN`".to_owned(),
         RateErrorKind::NoRate => near(word, &["unlimited", "none"])
-            .unwrap_or_else(|| "write AMOUNT/PERIOD, `plan.COLUMN`, `unlimited` or `none`".to_owned()),
+            .unwrap_or_else(|| "write AMOUNT/PERIOD, `N at once`, `plan.COLUMN`, `unlimited` or `none`".to_owned()),
         RateErrorKind::Unit => {
             unit(word).map_or_else(|| error.hint().to_owned(), |unit| format!("did you mean `{unit}`?"))
         }
@@ -201,7 +195,7 @@ fn object(node: &Node, findings: &mut Findings) -> Option<Rate> {
 schema!(RateText, "rate_text", {
     "type": "string",
     "description": "AMOUNT/PERIOD [burst N] [ALGORITHM], `plan.COLUMN`, `unlimited` or `none`.",
-    "pattern": r"^(unlimited|none|plan\..+|[0-9][0-9_]*[kM]?/([0-9_]*(us|ms|s|sec|min|h|d|w)|day|week|month)( .*)?)$|\$\{",
+    "pattern": r"^(unlimited|none|plan\..+|[0-9][0-9_]*[kM]? at once|[0-9][0-9_]*[kM]?/([0-9_]*(us|ms|s|sec|min|h|d|w)|day|week|month)( .*)?)$|\$\{",
     "examples": ["60/min", "600/min burst 100", "5/min sliding-log", "10k/day", "plan.api", "unlimited", "none"]
 });
 

@@ -32,7 +32,7 @@ impl Memory {
     #[inline]
     fn take_one(&self, charge: &Charge<'_>, now_us: u64, charged: &mut Charged) -> bool {
         let budget = charge.budget;
-        if budget.quota.algorithm() == Algorithm::SlidingLog {
+        if budget.quota.algorithm().is_log() {
             return false;
         }
         let hash = self.bucket(charge);
@@ -82,7 +82,7 @@ impl Memory {
         let (mut allowed, mut last) = (true, None);
         for charge in charges {
             let (budget, mark) = (charge.budget, charge.budget.mark);
-            if budget.quota.algorithm() == Algorithm::SlidingLog {
+            if budget.quota.algorithm().is_log() {
                 return false;
             }
             let key = self.key_hash(charge.key, &mut last);

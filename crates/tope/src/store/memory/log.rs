@@ -86,13 +86,14 @@ impl Log for PlaceLog<'_> {
 
     fn correct(&mut self, at_us: u64, delta: i64) {
         let changed = |units: u64| units.saturating_add_signed(delta);
-        if self.newest.at_us == at_us {
+        // Without room for older moments the newest stands for all of them.
+        let joined = self.slab.is_none() && delta < 0 && self.newest.at_us >= at_us;
+        if self.newest.at_us == at_us || joined {
             self.newest.units = changed(self.newest.units);
         } else if let Some(slab) = self.slab.as_mut()
             && self.ring != NO_RING
         {
-            let change = |at, units| if at == at_us { narrow(changed(u64::from(units))) } else { units };
-            self.ring = slab.rebuild(self.ring, change);
+            self.ring = slab.correct(self.ring, at_us, |units| narrow(changed(u64::from(units))));
         }
         self.settle_down();
     }

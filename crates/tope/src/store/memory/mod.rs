@@ -142,9 +142,12 @@ impl Memory {
         self.max_keys
     }
 
-    /// Makes room for the admissions of sliding logs of this amount: in each share at least for two such logs.
-    fn buy_slabs(&self, amount: u64) {
-        let two_logs = usize::try_from(amount).unwrap_or(usize::MAX).div_ceil(slab::BLOCK).saturating_mul(2);
+    /// Makes room for the admissions of logs under this quota: in each share at least for two such logs.
+    fn buy_slabs(&self, quota: &Quota) {
+        let amount = usize::try_from(quota.amount()).unwrap_or(usize::MAX);
+        // Those in flight end in any order, and a block is kept for the last of its four.
+        let blocks = if quota.algorithm() == Algorithm::Concurrency { amount } else { amount.div_ceil(slab::BLOCK) };
+        let two_logs = blocks.saturating_mul(2);
         let share = self.max_keys.div_ceil(SHARES).max(two_logs.min(MOST_FOR_TWO_LOGS));
         let slabs = self.slabs.get_or_init(|| (0..SHARES).map(|_| Mutex::new(Slab::default())).collect());
         slabs.iter().for_each(|slab| lock(slab).hold(share));
@@ -162,7 +165,7 @@ impl Memory {
 
     /// Gives the ring of a place back that is about to be overwritten.
     fn release(&self, place: &Place, algorithm: Algorithm) {
-        if algorithm == Algorithm::SlidingLog
+        if algorithm.is_log()
             && let Some(mut slab) = self.slab(place.hash)
         {
             slab.release(log::ring(place.state()));
@@ -190,7 +193,7 @@ impl Memory {
 
 /// The moment from which a bucket equals no bucket.
 fn full_at(known: &Known, state: State) -> u64 {
-    if known.quota.algorithm() == Algorithm::SlidingLog {
+    if known.quota.algorithm().is_log() {
         return if state.units == 0 { 0 } else { state.time_us.saturating_add(known.quota.period_us()) };
     }
     tope_core::algorithm::full_at(&known.quota, &known.edges, state)
@@ -206,8 +209,8 @@ impl Store for Memory {
         let numbers = self.quotas.adopt(&wanted, || self.numbers_in_use())?;
         for (budget, number) in budgets.iter_mut().zip(numbers) {
             budget.mark = Mark { label: self.seed.label(&budget.name), number };
-            if budget.quota.algorithm() == Algorithm::SlidingLog {
-                self.buy_slabs(budget.quota.amount());
+            if budget.quota.algorithm().is_log() {
+                self.buy_slabs(&budget.quota);
             }
         }
         let marks = budgets.iter().map(|budget| (budget.mark.label, budget.mark.number)).collect();

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 use tope_core::algorithm::{self, sliding_log};
-use tope_core::{Algorithm, Decision, State};
+use tope_core::{Decision, State};
 
 use super::log::PlaceLog;
 use super::overflow::Overflow;
@@ -120,12 +120,12 @@ impl Memory {
     /// Judges a charge and says what its state becomes; a log's is written by `commit`.
     fn look(&self, charge: &Charge<'_>, seat: Seat, place: &Place, now_us: u64, cost: u32) -> (Decision, State) {
         let budget = charge.budget;
-        if budget.quota.algorithm() != Algorithm::SlidingLog {
+        if !budget.quota.algorithm().is_log() {
             return algorithm::step(&budget.quota, &budget.edges, place.state(), now_us, cost);
         }
         let mut slab = if matches!(seat, Seat::Own { fresh: false, .. }) { self.slab(place.hash) } else { None };
         let log = PlaceLog::new(place.state(), slab.as_deref_mut());
-        (sliding_log::step(&budget.quota, &log, now_us, cost), place.state())
+        (algorithm::step_log(&budget.quota, &log, now_us, cost), place.state())
     }
 
     fn commit(
@@ -138,7 +138,7 @@ impl Memory {
     ) {
         let Charge { budget, cost, .. } = *charge;
         let mark = budget.mark;
-        let log = budget.quota.algorithm() == Algorithm::SlidingLog;
+        let log = budget.quota.algorithm().is_log();
         let taken = |slab: Option<&mut super::Slab>| {
             let mut log = PlaceLog::new(seated.place.state(), slab);
             sliding_log::commit(&budget.quota, &mut log, now_us, cost);
@@ -170,17 +170,16 @@ impl Memory {
         let old = self.quotas.read().at(place.number()).quota;
         let new = &charge.budget.quota;
         let state = match (old.algorithm(), new.algorithm()) {
-            (Algorithm::SlidingLog, Algorithm::SlidingLog) => {
+            (from, to) if from == to && to.is_log() => {
                 let mut slab = self.slab(place.hash);
                 let mut log = PlaceLog::new(place.state(), slab.as_deref_mut());
                 sliding_log::requota(&old, new, &mut log, now_us);
                 log.state()
             }
-            (Algorithm::SlidingLog, _) => {
-                self.release(place, Algorithm::SlidingLog);
+            (from, to) if from.is_log() || to.is_log() => {
+                self.release(place, from);
                 State::FULL
             }
-            (_, Algorithm::SlidingLog) => State::FULL,
             _ => algorithm::requota(&old, new, &charge.budget.edges, place.state(), now_us),
         };
         Place::new(place.hash, charge.budget.mark.number, state)
@@ -235,11 +234,11 @@ impl Memory {
         if place.number() != budget.mark.number {
             place = self.renumber(&place, charge, now_us);
         }
-        let (state, decision) = if budget.quota.algorithm() == Algorithm::SlidingLog {
+        let (state, decision) = if budget.quota.algorithm().is_log() {
             let mut slab = if taken.shared { None } else { self.slab(place.hash) };
             let mut log = PlaceLog::new(place.state(), slab.as_deref_mut());
             sliding_log::settle(&budget.quota, &mut log, taken.at_us, now_us, delta);
-            (log.state(), sliding_log::step(&budget.quota, &log, now_us, 0))
+            (log.state(), algorithm::step_log(&budget.quota, &log, now_us, 0))
         } else {
             let state = algorithm::settle(&budget.quota, &budget.edges, place.state(), taken.at_us, now_us, delta);
             (state, algorithm::step(&budget.quota, &budget.edges, state, now_us, 0).0)

@@ -1,7 +1,7 @@
 //! What happens when both lines of a newcomer are full: somebody moves, or goes.
 
+use tope_core::State;
 use tope_core::algorithm::{self, sliding_log};
-use tope_core::{Algorithm, State};
 
 use super::log::PlaceLog;
 use super::table::{LINE, Place};
@@ -50,9 +50,9 @@ impl Memory {
         }
         let known = self.quotas.read().at(place.number()).clone();
         if full_at(&known, place.state()) > now_us {
-            let left = if known.quota.algorithm() == Algorithm::SlidingLog {
+            let left = if known.quota.algorithm().is_log() {
                 let mut slab = self.slab(place.hash);
-                sliding_log::step(&known.quota, &PlaceLog::new(place.state(), slab.as_deref_mut()), now_us, 0)
+                algorithm::step_log(&known.quota, &PlaceLog::new(place.state(), slab.as_deref_mut()), now_us, 0)
             } else {
                 algorithm::step(&known.quota, &known.edges, place.state(), now_us, 0).0
             };

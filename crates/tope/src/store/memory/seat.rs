@@ -1,8 +1,8 @@
 //! Where the bucket of a charge is, or would be: its own place, a free one, one that somebody must leave, or none.
 
 use arrayvec::ArrayVec;
+use tope_core::State;
 use tope_core::algorithm;
-use tope_core::{Algorithm, State};
 
 use super::pass::Seated;
 use super::table::{self, LINE, NEVER_USED, Place, Table};
@@ -105,7 +105,7 @@ impl Memory {
 /// When a newcomer would be full again after this charge.
 fn newcomer_full_at(charge: &Charge<'_>, now_us: u64) -> u64 {
     let budget = charge.budget;
-    if budget.quota.algorithm() == Algorithm::SlidingLog {
+    if budget.quota.algorithm().is_log() {
         return now_us.saturating_add(budget.quota.period_us());
     }
     let (_, next) = algorithm::step(&budget.quota, &budget.edges, State::FULL, now_us, charge.cost);

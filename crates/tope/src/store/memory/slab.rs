@@ -25,6 +25,13 @@ struct Block {
     end: u8,
 }
 
+impl Block {
+    /// Nothing is left of its admissions. A block of a ring never is: then it goes back.
+    fn is_spent(&self) -> bool {
+        self.units[..usize::from(self.end)].iter().all(|units| *units == 0)
+    }
+}
+
 /// Blocks of one share of the keys.
 #[derive(Default)]
 pub(super) struct Slab {
@@ -53,7 +60,7 @@ impl Slab {
     pub(super) fn iter(&self, ring: u32) -> impl Iterator<Item = Admission> {
         let mut block = if ring == NO_RING { NO_RING } else { self.at(ring).next };
         let mut i = if block == NO_RING { 0 } else { usize::from(self.at(block).first) };
-        std::iter::from_fn(move || {
+        let all = std::iter::from_fn(move || {
             if block == NO_RING {
                 return None;
             }
@@ -65,7 +72,9 @@ impl Slab {
                 i = if block == NO_RING { 0 } else { usize::from(self.at(block).first) };
             }
             Some(admission)
-        })
+        });
+        // What was corrected to nothing stays in its block until all of that is spent.
+        all.filter(|admission| admission.units > 0)
     }
 
     /// Adds the newest admission of a ring. `None` when there is no block for it.
@@ -101,23 +110,38 @@ impl Slab {
         if ring == NO_RING {
             return None;
         }
-        let newest = self.iter(ring).last()?;
-        let units = u32::try_from(newest.units).expect("units of a block have 32 bits");
-        let ring = self.rebuild(ring, |at, n| if at == newest.at_us { n - units } else { n });
-        Some((newest, ring))
+        let last = self.at(ring);
+        let i = (0..usize::from(last.end)).rev().find(|i| last.units[*i] > 0)?;
+        let newest = Admission { at_us: last.at_us[i], units: u64::from(last.units[i]) };
+        let last = self.at_mut(ring);
+        last.sum -= last.units[i];
+        last.units[i] = 0;
+        // What comes next in this block comes after what is left of it.
+        last.end = u8::try_from(i).expect("a block has four admissions");
+        Some((newest, if last.is_spent() { self.unlink(ring, ring) } else { ring }))
     }
 
-    /// Rewrites the units of every admission and drops those of none; returns the ring that is left. `change` must not
-    /// make more admissions than there were.
-    pub(super) fn rebuild(&mut self, ring: u32, change: impl Fn(u64, u32) -> u32) -> u32 {
-        let kept: Vec<(u64, u32)> = self
-            .iter(ring)
-            .map(|old| (old.at_us, change(old.at_us, u32::try_from(old.units).expect("units of a block have 32 bits"))))
-            .filter(|(_, units)| *units > 0)
-            .collect();
-        self.release(ring);
-        kept.into_iter()
-            .fold(NO_RING, |ring, (at, units)| self.push(ring, at, units).expect("no more than were released"))
+    /// Changes the units of the admission of exactly this moment; returns the ring that is left. Looks at the ring's
+    /// blocks in turn and moves none.
+    pub(super) fn correct(&mut self, ring: u32, at_us: u64, change: impl FnOnce(u32) -> u32) -> u32 {
+        let mut block = if ring == NO_RING { return ring } else { self.at(ring).next };
+        loop {
+            let here = self.at_mut(block);
+            let own = (0..usize::from(here.end)).find(|i| here.at_us[*i] == at_us && here.units[*i] > 0);
+            if let Some(i) = own {
+                let old = here.units[i];
+                let new = change(old);
+                here.units[i] = new;
+                let spent = here.is_spent();
+                let last = self.at_mut(ring);
+                last.sum = last.sum - old + new;
+                return if spent { self.unlink(ring, block) } else { ring };
+            }
+            if block == ring {
+                return ring;
+            }
+            block = here.next;
+        }
     }
 
     /// Gives all blocks of a ring back.
@@ -135,7 +159,9 @@ impl Slab {
         if head.units[usize::from(head.first)] > 0 {
             return ring;
         }
-        head.first += 1;
+        while head.first < head.end && head.units[usize::from(head.first)] == 0 {
+            head.first += 1;
+        }
         if head.first < head.end {
             return ring;
         }
@@ -146,6 +172,26 @@ impl Slab {
         }
         self.at_mut(ring).next = second;
         ring
+    }
+
+    /// Takes a block that is spent out of a ring and gives it back; returns the ring that is left.
+    fn unlink(&mut self, ring: u32, block: u32) -> u32 {
+        let mut before = ring;
+        while self.at(before).next != block {
+            before = self.at(before).next;
+        }
+        let (sum, free) = (self.at(ring).sum, self.free);
+        let next = std::mem::replace(&mut self.at_mut(block).next, free);
+        self.free = block;
+        if before == block {
+            return NO_RING;
+        }
+        self.at_mut(before).next = next;
+        if block != ring {
+            return ring;
+        }
+        self.at_mut(before).sum = sum;
+        before
     }
 
     /// Makes a new last block.
@@ -192,6 +238,7 @@ mod tests {
     enum Act {
         Push(u32),
         Trim(u32),
+        Correct(usize, u32),
         Pop,
         Release,
     }
@@ -200,6 +247,7 @@ mod tests {
         prop_oneof![
             6 => (1..9_u32).prop_map(Act::Push),
             3 => (0..20_u32).prop_map(Act::Trim),
+            3 => (0..20_usize, 0..3_u32).prop_map(|(which, units)| Act::Correct(which, units)),
             1 => Just(Act::Pop),
             1 => Just(Act::Release),
         ]
@@ -227,6 +275,12 @@ mod tests {
                             *n -= gone;
                             *n > 0
                         });
+                    }
+                    Act::Correct(which, units) => {
+                        let at = model.get(which).map_or(u64::MAX, |(at, _)| *at);
+                        *ring = slab.correct(*ring, at, |_| units);
+                        model.iter_mut().filter(|(own, _)| *own == at).for_each(|(_, n)| *n = units);
+                        model.retain(|(_, n)| *n > 0);
                     }
                     Act::Pop => {
                         let popped = slab.pop(*ring);

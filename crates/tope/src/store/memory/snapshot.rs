@@ -56,7 +56,9 @@ impl Memory {
         put(&mut bytes, &self.seed.0);
         put(&mut bytes, &[quotas.len() as u64]);
         for known in &quotas {
-            let text = Rate::Quota(known.quota).to_string();
+            // What is in flight ends with the process: its number is kept, and no bucket has it.
+            let kept = if known.quota.algorithm() == Algorithm::Concurrency { Quota::NONE } else { known.quota };
+            let text = Rate::Quota(kept).to_string();
             put(&mut bytes, &[text.len() as u64]);
             bytes.extend_from_slice(text.as_bytes());
             // Of a calendar the window of now is enough: what is older is full again.
@@ -74,12 +76,13 @@ impl Memory {
             for place in held.all().iter().filter(|place| place.taken()) {
                 let Some(known) = quotas.get(usize::from(place.number())) else { continue };
                 let state = place.state();
-                if full_at(known, state) <= now_us {
+                let in_flight = known.quota.algorithm() == Algorithm::Concurrency;
+                if in_flight || full_at(known, state) <= now_us {
                     continue;
                 }
                 count += 1;
                 put(&mut bytes, &[place.hash, u64::from(place.number()), state.time_us, state.units]);
-                if known.quota.algorithm() == Algorithm::SlidingLog {
+                if known.quota.algorithm().is_log() {
                     let admissions = self.admissions(place.hash, state);
                     put(&mut bytes, &[admissions.len() as u64]);
                     for admission in admissions {
@@ -110,12 +113,12 @@ impl Memory {
     fn read_body(words: &mut Words<'_>, max_keys: usize, now_us: u64) -> Option<Self> {
         let seed = Seed([words.word()?, words.word()?, words.word()?, words.word()?]);
         let quotas = (0..words.count()?).map(|_| words.quota()).collect::<Option<Vec<_>>>()?;
-        let logs: Vec<bool> = quotas.iter().map(|(quota, _)| quota.algorithm() == Algorithm::SlidingLog).collect();
+        let logs: Vec<bool> = quotas.iter().map(|(quota, _)| quota.algorithm().is_log()).collect();
         let of_logs = quotas.iter().zip(&logs).filter(|(_, log)| **log);
-        let largest_log = of_logs.map(|((quota, _), _)| quota.amount()).max();
+        let largest_log = of_logs.map(|((quota, _), _)| *quota).max_by_key(Quota::amount);
         let store = Self::with_seed(max_keys, seed, quotas);
-        if let Some(amount) = largest_log {
-            store.buy_slabs(amount);
+        if let Some(quota) = largest_log {
+            store.buy_slabs(&quota);
         }
         for _ in 0..words.count()? {
             let (hash, number) = (words.word()?, u16::try_from(words.word()?).ok()?);

@@ -11,7 +11,7 @@ fn root() -> PathBuf {
 /// The pages of the house, by their names.
 fn pages() -> Vec<(String, String)> {
     let crates = ["tope-core", "tope", "tope-server", "tope-client"].map(|name| format!("crates/{name}/README.md"));
-    let docs = ["policy", "operating", "algorithms", "protect-a-login", "uploads-and-slow-queries"]
+    let docs = ["policy", "operating", "algorithms", "protect-a-login", "uploads-and-slow-queries", "limit-tokens"]
         .map(|name| format!("docs/{name}.md"));
     let front = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(str::to_owned);
     let names = crates.into_iter().chain(docs).chain(front);
@@ -81,7 +81,7 @@ fn the_reference_names_every_field_and_what_is_refused_by_name() {
         assert!(out.status.code() == Some(2) && said.contains("not in this version"), "{text}: {said}");
         assert!(said.contains(word) && later.contains(word), "{text}: {said}");
     }
-    for field in ["ban", "wait", "charge", "reserve", "store_down"] {
+    for field in ["ban", "wait", "store_down"] {
         let out = check(&format!("limits: {{ a: {{ by: ip, rate: 5/min, {field}: 1s }} }}\n"));
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(said.contains(&format!("`{field}` is not in this version")), "{field}: {said}");

@@ -288,3 +288,18 @@ fn what_is_in_flight_ends_when_the_log_says() {
     // What doesn't say how long it took is over at once.
     assert_eq!(left, [yes(1), yes(0), no, yes(0), no, yes(0), yes(0)]);
 }
+
+/// A price is in the log by the name of its limit; where it isn't, what was held is charged.
+#[test]
+fn prices_are_those_of_the_log() {
+    let limits = "limits: { tokens: { by: ip, rate: 100/d, reserve: 58, charge: json a }, api: { by: ip, rate: 9/d } }";
+    let room = Room::new(limits);
+    let line = |more: &str| format!("{{\"time\":0,\"ip\":\"203.0.113.7\",\"status\":200{more}}}\n");
+    let log =
+        [line(",\"charged\":{\"other\":1,\"tokens\":2}"), line(""), line(""), line(",\"charged\":{\"tokens\":1}")];
+    room.write("log", log.concat());
+    let (decisions, _) = room.replay(&["log"]);
+    let left: Vec<_> = decisions.iter().map(|said| said["limits"][0]["remaining"].as_u64()).collect();
+    assert_eq!(left, [Some(42), Some(40), Some(40), Some(40)]);
+    assert_eq!(decisions.iter().filter(|said| said["allowed"] == true).count(), 2);
+}

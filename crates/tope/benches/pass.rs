@@ -63,6 +63,7 @@ fn main() {
             address: Some(client_addr::client_address(peer, headers, &policy.address)),
             client: policy.identify(headers, target.query, trusted),
             preflight: cors::is_preflight(request.method(), headers),
+            body: None,
             cost: None,
         };
         match limiter.judge(policy.clone(), &facts, now_us) {

@@ -1,5 +1,6 @@
 //! What a limit may ask of a request, and of its answer. Facts borrow: a request is read once and nothing is copied.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use ::http::{HeaderMap, StatusCode};
@@ -26,6 +27,8 @@ pub struct Facts<'a> {
     pub client: Client<'a>,
     /// A CORS preflight: charged to limits by `ip` and `all` alone.
     pub preflight: bool,
+    /// The beginning of its body, where somebody has read it: what limits reserve may stand in it.
+    pub body: Option<&'a [u8]>,
     /// A cost that replaces every cost of the policy: from a log.
     pub cost: Option<u32>,
 }
@@ -44,11 +47,32 @@ pub enum Reply<'a> {
     End {
         /// The trailer fields, where there were any.
         trailers: Option<&'a HeaderMap>,
+        /// What its body said of prices, by the places of the fields in
+        /// [`Policy::body_fields`](crate::Policy::body_fields). What is missing was not said.
+        prices: &'a [(u16, Price)],
     },
-    /// There is none: it could not be had, or nobody waited for it.
+    /// There is none: it could not be had.
     Nothing,
-    /// There was one, and nobody knows what: a log that does not say.
+    /// Nobody waited for it: the client left before its head.
+    Left,
+    /// All that a log says of it.
+    Logged {
+        /// The status, where the log has it.
+        status: Option<StatusCode>,
+        /// What limits that charge what the answer says have charged, by their names.
+        charged: &'a [(Cow<'a, str>, u32)],
+    },
+}
+
+/// What an answer says of the price of its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Price {
+    /// Nothing.
     Unsaid,
+    /// Something that is no whole number below 2^32.
+    Unreadable,
+    /// So many units.
+    Units(u32),
 }
 
 /// Who is calling.

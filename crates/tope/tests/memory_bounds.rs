@@ -52,6 +52,7 @@ fn a_known_client_is_judged_without_an_allocation() {
         address: Some(IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7))),
         client: Client { name: Some("acme"), plan: 0 },
         preflight: false,
+        body: None,
         cost: None,
     };
     let judge = |late: u64| match limiter.judge(Arc::clone(&policy), &facts, NOW + late) {

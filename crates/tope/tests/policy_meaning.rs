@@ -80,6 +80,7 @@ impl Request {
             address: self.address,
             client: Client { name: self.client, plan: self.plan },
             preflight: self.preflight,
+            body: None,
             cost: self.cost,
         }
     }

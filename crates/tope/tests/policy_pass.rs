@@ -21,7 +21,19 @@ fn limiter(text: &str) -> Limiter<Memory> {
 fn facts<'a>(method: &'a str, path: &'a str, headers: &'a HeaderMap, client: Client<'a>) -> Facts<'a> {
     let address: IpAddr = [192, 0, 2, 1].into();
     let (host, address) = ("", Some(address));
-    Facts { method, path, other_path: None, host, query: None, headers, address, client, preflight: false, cost: None }
+    Facts {
+        method,
+        path,
+        other_path: None,
+        host,
+        query: None,
+        headers,
+        address,
+        client,
+        preflight: false,
+        body: None,
+        cost: None,
+    }
 }
 
 fn passes(limiter: &Limiter<Memory>, facts: &Facts<'_>) -> bool {

@@ -46,6 +46,7 @@ proptest! {
             address: None,
             client: Client { name: None, plan: 0 },
             preflight: false,
+            body: None,
             cost: None,
         };
         prop_assert_eq!(policy.charges(&facts).budgets().len(), 1, "{} is {}", path, facts.path);

@@ -30,6 +30,14 @@ pub(crate) fn limit(limit: &Limit) -> String {
         text.push_str(&limit.count);
         text.push_str(" count");
     }
+    if !limit.charge.is_empty() {
+        text.push_str("; charged is what the answer says in ");
+        text.push_str(&limit.charge);
+    }
+    if !limit.reserve.is_empty() {
+        text.push_str(", held until then is ");
+        text.push_str(&limit.reserve);
+    }
     if let Some(us) = limit.hold_us {
         text.push_str("; a place that is lost is free again after ");
         let time = length(us);

@@ -38,6 +38,9 @@ pub(crate) struct Limit {
     pub(crate) status: Option<u16>,
     /// Which answers count, in the words of the file; empty when all do.
     pub(crate) count: String,
+    /// Where the answer says what is charged, and what is held until then, in the words of the file; empty where nothing is.
+    pub(crate) charge: String,
+    pub(crate) reserve: String,
     /// How long a lost place is kept, in microseconds, where the file says it.
     pub(crate) hold_us: Option<u64>,
     /// What a request costs, in plain words, where it is not 1.
@@ -79,6 +82,8 @@ impl Limit {
             disabled: limit.mode() == Mode::Disabled,
             status: limit.reject_status(),
             count: limit.count_text().to_owned(),
+            charge: limit.charge_text().to_owned(),
+            reserve: limit.reserve_text().to_owned(),
             hold_us: written.and_then(|written| Some(written.hold.as_ref()?.value.0)),
             cost: written.and_then(|written| cost(&written.cost.as_ref()?.value)),
             rates: (0..plans).map(|plan| limit.rates(plan).collect()).collect(),

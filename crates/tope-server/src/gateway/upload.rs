@@ -9,6 +9,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
+use super::caller::{Frames, Unread, with_ahead};
 use super::fields;
 use super::progress::Progress;
 use crate::lingering;
@@ -20,13 +21,15 @@ use crate::lingering;
 #[derive(Debug)]
 pub struct Upload {
     body: Option<Incoming>,
+    /// What was read of it and put back, which is rare.
+    ahead: Option<Box<Frames<hyper::Error>>>,
     linger: bool,
 }
 
 impl Upload {
     /// A body as hyper gives it; `linger` for HTTP/2.
     pub(crate) fn new(body: Incoming, linger: bool) -> Self {
-        Self { body: Some(body), linger }
+        Self { body: Some(body), ahead: None, linger }
     }
 }
 
@@ -35,21 +38,32 @@ impl http_body::Body for Upload {
     type Error = hyper::Error;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if let Some(frame) = self.ahead.as_mut().and_then(|ahead| ahead.pop_front()) {
+            return Poll::Ready(Some(frame));
+        }
         self.body.as_mut().map_or(Poll::Ready(None), |body| Pin::new(body).poll_frame(cx))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+        let whole = self.ahead.as_ref().is_none_or(|ahead| ahead.is_empty());
+        whole && self.body.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.as_ref().map_or(SizeHint::with_exact(0), Incoming::size_hint)
+        let rest = self.body.as_ref().map_or(SizeHint::with_exact(0), Incoming::size_hint);
+        self.ahead.as_ref().map_or(rest, |ahead| with_ahead(rest, ahead))
+    }
+}
+
+impl Unread for Upload {
+    fn unread(&mut self, frames: Frames<hyper::Error>) {
+        self.ahead = Some(Box::new(frames));
     }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        let unread = self.linger && !self.is_end_stream();
+        let unread = self.linger && self.body.as_ref().is_some_and(|body| !body.is_end_stream());
         if let (true, Some(body), Ok(runtime)) = (unread, self.body.take(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move {
                 let _ = tokio::time::timeout(lingering::TIME, discard(body)).await;

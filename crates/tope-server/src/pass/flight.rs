@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use tope::limiter::Receipt;
+use tope::Judgement;
 
 /// What requests under way hold, the first to end on top.
 #[derive(Debug, Default)]
@@ -13,19 +13,19 @@ pub(super) struct Flight(BinaryHeap<UnderWay>);
 #[derive(Debug)]
 struct UnderWay {
     ends_us: u64,
-    receipt: Box<Receipt>,
+    judgement: Judgement,
 }
 
 impl Flight {
-    /// A request holds this until `ends_us`.
-    pub(super) fn add(&mut self, ends_us: u64, receipt: Box<Receipt>) {
-        self.0.push(UnderWay { ends_us, receipt });
+    /// A request is under way until `ends_us`.
+    pub(super) fn add(&mut self, ends_us: u64, judgement: Judgement) {
+        self.0.push(UnderWay { ends_us, judgement });
     }
 
     /// Takes out one that has ended at `now_us` or before, and says when.
-    pub(super) fn ended(&mut self, now_us: u64) -> Option<(u64, Box<Receipt>)> {
+    pub(super) fn ended(&mut self, now_us: u64) -> Option<(u64, Judgement)> {
         let first = self.0.peek().filter(|first| first.ends_us <= now_us)?.ends_us;
-        self.0.pop().map(|under_way| (first, under_way.receipt))
+        self.0.pop().map(|under_way| (first, under_way.judgement))
     }
 }
 

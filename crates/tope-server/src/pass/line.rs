@@ -22,6 +22,8 @@ pub struct Line<'a> {
     pub status: Option<u16>,
     /// Microseconds from its arrival to its answer, where they are known: how long it was in flight.
     pub took_us: Option<u64>,
+    /// What limits charged that charge what the answer says, by their names.
+    pub charged: Vec<(Cow<'a, str>, u32)>,
     /// A cost that replaces every cost of the policy.
     pub cost: Option<u32>,
     /// What only our own log knows.

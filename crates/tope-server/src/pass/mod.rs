@@ -104,40 +104,42 @@ impl<S: Store> Pass for Limited<S> {
         let uri = line.uri();
         let reading = uri.as_ref().and_then(|uri| Reading::of(&self.policy, line, uri, headers));
         let Some(reading) = reading else { return Ok(Outcome::BadPath) };
-        while let Some((ended_us, mut receipt)) = self.flight.ended(now_us) {
-            self.limiter.settle(&mut receipt, Reply::End { trailers: None }, ended_us);
+        while let Some((ended_us, mut judgement)) = self.flight.ended(now_us) {
+            self.limiter.hear(&mut judgement, Reply::End { trailers: None, prices: &[] }, ended_us);
         }
-        let mut judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
+        let judgement = match self.limiter.judge(Arc::clone(&self.policy), &reading.facts(), now_us) {
             Answer::Ready(judgement) => judgement?,
             Answer::Pending(_) => unreachable!("a replay is given a store that answers at once"),
         };
         rows.clear();
         rows.extend_from_slice(judgement.rows());
-        hear(&self.limiter, &mut self.flight, &mut judgement, line, now_us);
         let caller = match (reading.client.name, reading.address) {
             (Some(name), _) => Caller::Client(name),
             (None, Some(address)) => Caller::Address(address),
             (None, None) => Caller::Unknown,
         };
-        Ok(Outcome::Judged { allowed: judgement.allowed(), refused_by: judgement.refused_by(), caller })
+        let (allowed, refused_by) = (judgement.allowed(), judgement.refused_by());
+        if judgement.is_open() {
+            hear(&self.limiter, &mut self.flight, judgement, line, now_us);
+        }
+        Ok(Outcome::Judged { allowed, refused_by, caller })
     }
 }
 
 /// The log knows the answer, so what limits hold until they know it is settled at once; where it has none, everything
-/// counts. A place in flight is kept until the answer is there, as long as the log says, and not at all where it doesn't.
-fn hear<S: Store>(limiter: &Limiter<S>, flight: &mut Flight, judgement: &mut Judgement, line: &Line<'_>, now_us: u64) {
-    if !judgement.is_open() {
-        return;
-    }
-    let headers = HeaderMap::new();
+/// counts, and the price is what was held. A place in flight is kept until the answer is there, as long as the log says,
+/// and not at all where it doesn't.
+fn hear<S: Store>(limiter: &Limiter<S>, flight: &mut Flight, mut judgement: Judgement, line: &Line<'_>, now_us: u64) {
     let reply = match line.status.map(StatusCode::from_u16) {
-        None => Reply::Unsaid,
-        Some(Ok(status)) if status.as_u16() != CLIENT_LEFT => Reply::Head { status, headers: &headers },
-        Some(_) => Reply::Nothing,
+        None => Reply::Logged { status: None, charged: &line.charged },
+        Some(Ok(status)) if status.as_u16() != CLIENT_LEFT => {
+            Reply::Logged { status: Some(status), charged: &line.charged }
+        }
+        Some(_) => Reply::Left,
     };
-    limiter.hear(judgement, reply, now_us);
-    if let Some(receipt) = judgement.take_receipt() {
-        flight.add(now_us.saturating_add(line.took_us.unwrap_or(0)), receipt);
+    limiter.hear(&mut judgement, reply, now_us);
+    if judgement.is_open() {
+        flight.add(now_us.saturating_add(line.took_us.unwrap_or(0)), judgement);
     }
 }
 
@@ -186,6 +188,7 @@ impl<'a: 'u, 'u> Reading<'a, 'u> {
             address: self.address,
             client: self.client,
             preflight: self.preflight,
+            body: None,
             cost: self.line.cost,
         }
     }

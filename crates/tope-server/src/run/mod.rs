@@ -115,7 +115,7 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
         let observer = Observer::new(Arc::clone(&metrics.workers[worker]), writer);
         let layer = tower::Layer::observed(Arc::clone(&limiter), Arc::clone(&clock), observer);
         let forward = forwards[worker].clone();
-        move |peer: SocketAddr| layer.for_peer(peer.ip(), forward.clone())
+        move |peer: SocketAddr| layer.for_peer_reading(peer.ip(), forward.clone())
     });
     // Whatever ended the serving, the rest follows in order: operators last, then what must be written.
     shutdown.end();

@@ -31,6 +31,14 @@ pub struct Metrics {
     pub clock: Arc<Clock>,
 }
 
+/// What was counted for one limit.
+#[derive(Debug, Default)]
+struct Sums {
+    decided: [u64; 4],
+    priced: bool,
+    unpriced: [u64; 2],
+}
+
 impl Metrics {
     /// The text of a scrape.
     pub fn text(self: &Arc<Self>) -> String {
@@ -46,15 +54,34 @@ impl Metrics {
         self.workers.iter().map(|worker| of(worker).load(Relaxed)).sum()
     }
 
-    fn decisions(&self) -> BTreeMap<String, [u64; 4]> {
-        let mut limits: BTreeMap<String, [u64; 4]> = BTreeMap::new();
+    fn decisions(&self) -> BTreeMap<String, Sums> {
+        let mut limits: BTreeMap<String, Sums> = BTreeMap::new();
         for (name, decisions) in self.workers.iter().flat_map(|worker| worker.decisions()) {
             let sums = limits.entry(name).or_default();
-            for (sum, counter) in sums.iter_mut().zip(&decisions.0) {
+            for (sum, counter) in sums.decided.iter_mut().zip(&decisions.decided) {
                 *sum += counter.load(Relaxed);
             }
+            for (sum, counter) in sums.unpriced.iter_mut().zip(&decisions.unpriced) {
+                *sum += counter.load(Relaxed);
+            }
+            sums.priced |= decisions.priced.load(Relaxed);
         }
         limits
+    }
+
+    fn unpriced(limits: &BTreeMap<String, Sums>, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        if !limits.values().any(|sums| sums.priced) {
+            return Ok(());
+        }
+        let help = "Answers that did not say the price that a limit charges: what was held is charged";
+        let mut metric = encoder.encode_descriptor("unpriced_answers", help, None, MetricType::Counter)?;
+        for (limit, sums) in limits.iter().filter(|(_, sums)| sums.priced) {
+            for (reason, count) in ["absent", "unreadable"].into_iter().zip(sums.unpriced) {
+                let labels = [("limit", limit.as_str()), ("reason", reason)];
+                ConstCounter::new(count).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
     }
 
     fn durations(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -82,13 +109,15 @@ impl Collector for Metrics {
             None,
             MetricType::Counter,
         )?;
-        for (limit, sums) in self.decisions() {
+        let limits = self.decisions();
+        for (limit, sums) in &limits {
             for result in Decided::ALL {
                 let labels = [("limit", limit.as_str()), ("result", result.word())];
                 let family = decisions.encode_family(&labels)?;
-                ConstCounter::new(sums[result as usize]).encode(family)?;
+                ConstCounter::new(sums.decided[result as usize]).encode(family)?;
             }
         }
+        Self::unpriced(&limits, &mut encoder)?;
         let requests = |at: usize| self.sum(|worker| &worker.requests[at]);
         let became = [("passed", requests(0)), ("refused", requests(1)), ("invalid", requests(2))];
         family(&mut encoder, "requests", "Requests, by what became of them", "result", &became)?;

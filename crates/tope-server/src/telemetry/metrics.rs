@@ -1,11 +1,12 @@
 //! Counters: each worker has its own, so that no two cores write one cache line, and a scrape adds them up.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use tope::core::Outcome;
+use tope::facts::Price;
 use tope::observe::{CLIENT_LEFT, Observe, Record};
 use tope::{Judgement, Policy};
 
@@ -37,7 +38,14 @@ impl Decided {
 
 /// The decisions of one limit.
 #[derive(Debug, Default)]
-pub(super) struct Decisions(pub(super) [AtomicU64; 4]);
+pub(super) struct Decisions {
+    /// By what was decided.
+    pub(super) decided: [AtomicU64; 4],
+    /// Its price is said by answers.
+    pub(super) priced: AtomicBool,
+    /// Answers that did not say it, and those that said no number.
+    pub(super) unpriced: [AtomicU64; 2],
+}
 
 /// The counters of one worker.
 #[derive(Debug, Default)]
@@ -67,14 +75,19 @@ impl Worker {
         limits.iter().map(|(name, decisions)| (name.clone(), Arc::clone(decisions))).collect()
     }
 
-    fn count(&self, judgement: &Judgement) {
-        let policy = judgement.policy();
-        let mut budgets = self.budgets.load();
-        if !budgets.as_ref().is_some_and(|budgets| Arc::ptr_eq(&budgets.policy, policy)) {
-            self.budgets.store(Some(Arc::new(self.learn(policy))));
-            budgets = self.budgets.load();
+    /// The counters of this policy's budgets.
+    fn of(&self, policy: &Arc<Policy>) -> arc_swap::Guard<Option<Arc<Budgets>>> {
+        let budgets = self.budgets.load();
+        if budgets.as_ref().is_some_and(|budgets| Arc::ptr_eq(&budgets.policy, policy)) {
+            return budgets;
         }
-        let Some(budgets) = budgets.as_ref() else { return };
+        self.budgets.store(Some(Arc::new(self.learn(policy))));
+        self.budgets.load()
+    }
+
+    fn count(&self, judgement: &Judgement) {
+        let budgets = self.of(judgement.policy());
+        let (policy, Some(budgets)) = (judgement.policy(), budgets.as_ref()) else { return };
         for (budget, decision) in judgement.rows() {
             let at = usize::from(*budget);
             let result = match decision.outcome() {
@@ -85,21 +98,31 @@ impl Worker {
                 Outcome::Deny { .. } => Decided::Deny,
                 Outcome::Never => Decided::Never,
             };
-            budgets.decisions[at].0[result as usize].fetch_add(1, Relaxed);
+            budgets.decisions[at].decided[result as usize].fetch_add(1, Relaxed);
         }
     }
 
     fn learn(&self, policy: &Arc<Policy>) -> Budgets {
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         let mut of = |budget: usize| {
-            let name = u16::try_from(budget).map_or("", |budget| policy.limit_of(budget).name());
-            Arc::clone(limits.entry(name.to_owned()).or_default())
+            let limit = u16::try_from(budget).ok().map(|budget| policy.limit_of(budget));
+            let name = limit.map_or("", tope::policy::Limit::name);
+            let decisions = limits.entry(name.to_owned()).or_default();
+            decisions.priced.fetch_or(limit.is_some_and(|limit| !limit.charge_text().is_empty()), Relaxed);
+            Arc::clone(decisions)
         };
         Budgets { policy: Arc::clone(policy), decisions: (0..policy.budgets.len()).map(&mut of).collect() }
     }
 }
 
 impl Observe for Worker {
+    fn unpriced(&self, policy: &Arc<Policy>, budget: u16, price: Price) {
+        // An answer may end under a policy that is not in force any more; its limit is counted by its name.
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        let limit = limits.entry(policy.limit_of(budget).name().to_owned()).or_default();
+        limit.unpriced[usize::from(price == Price::Unreadable)].fetch_add(1, Relaxed);
+    }
+
     fn observe(&self, record: &Record<'_>) {
         let passed = record.judgement.is_some_and(Judgement::allowed);
         let kind = match record.judgement {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use tope::Policy;
 use tope::core::{Outcome, Verdict};
+use tope::facts::Price;
 use tope::observe::{Details, Observe, Record};
 
 use super::access_log::{Line, Said, Writer};
@@ -30,6 +32,10 @@ impl Observe for Observer {
         }
     }
 
+    fn unpriced(&self, policy: &Arc<Policy>, budget: u16, price: Price) {
+        self.counters.unpriced(policy, budget, price);
+    }
+
     fn wants_details(&self) -> bool {
         self.log.is_some()
     }
@@ -48,6 +54,14 @@ fn write(log: &Writer, record: &Record<'_>, details: &Details) {
         Some(Outcome::Never) => Said::Never,
         Some(_) => Said::Deny,
     };
+    let mut charged: Vec<(&str, u32)> = Vec::new();
+    for (budget, units) in judgement.charged() {
+        let name = judgement.policy().limit_of(*budget).name();
+        // Two rates of one limit are charged the same.
+        if charged.iter().all(|(other, _)| *other != name) {
+            charged.push((name, *units));
+        }
+    }
     log.write(&Line {
         time: record.now_us,
         seq: judgement.order(),
@@ -62,6 +76,7 @@ fn write(log: &Writer, record: &Record<'_>, details: &Details) {
         verdict: said,
         refused_by: refused_by.map(|entry| entry.name),
         shadow_refused: &shadows,
+        charged: &charged,
         took_us: record.answered_ns / 1_000,
     });
 }

@@ -7,6 +7,7 @@
 //! | `dialects` | HEAD, preflights, CORS, gRPC, dialects, an upstream's own fields, shadow, never, 503 |
 //! | `exact` | 5,000 requests at once; a refused upload |
 //! | `answers` | limits that wait for the answer |
+//! | `priced` | limits that charge what the answer says |
 //! | `clients` | keys, plans, names, where a key is |
 //! | `paths` | every spelling of `/login` |
 //! | `addresses` | forged and trusted addresses, IPv6 blocks, random user agents |
@@ -34,6 +35,7 @@ mod judged;
 #[path = "../../../tope-core/tests/model/mod.rs"]
 mod model;
 mod paths;
+mod priced;
 mod reload;
 mod replayed;
 mod restart;

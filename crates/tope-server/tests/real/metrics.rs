@@ -21,7 +21,7 @@ fn first_cells(heading: &str) -> BTreeSet<String> {
 #[test]
 fn every_metric_is_documented_and_no_other() {
     let room = Room::new();
-    let tope = Tope::start(&room, "upstream: demo\nlimits: { all: { rate: 5/min } }\n");
+    let tope = Tope::start(&room, "upstream: demo\nlimits: { all: { rate: 5/min, charge: header X-Cost } }\n");
     curl(&[&tope.url("/")]);
     let text = curl(&[&format!("{}/metrics", tope.admin)]).body;
     let families = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
@@ -49,7 +49,7 @@ fn every_field_of_the_access_log_is_documented_and_no_other() {
     let room = Room::new();
     let tope = Tope::start(
         &room,
-        "upstream: demo\nlimits: { all: { rate: 2/d }, near: { by: ip, rate: 1/d, mode: shadow } }\n",
+        "upstream: demo\nlimits: { all: { rate: 2/d, charge: header X-Cost }, near: { by: ip, rate: 1/d, mode: shadow } }\n",
     );
     let preflight = ["-X", "OPTIONS", "-H", "Origin: http://a.example", "-H", "Access-Control-Request-Method: PUT"];
     for _ in 0..3 {

@@ -7,8 +7,10 @@
 //! | [`fields`] | the header fields of a judgement, in the dialects of the policy |
 //! | [`problem`] | the body of a refusal, RFC 9457 |
 //! | [`grpc`] | a refusal as a gRPC status |
+//! | [`body`] | what a body says of a price, read as it passes |
 //! | [`cors`] | what a browser needs to be able to read a refusal |
 
+pub mod body;
 pub mod client_addr;
 pub mod cors;
 pub mod fields;

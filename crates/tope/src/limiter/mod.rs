@@ -16,16 +16,17 @@ use std::task::{Context, Poll, ready};
 
 use arc_swap::ArcSwap;
 use arrayvec::ArrayVec;
+use smallvec::SmallVec;
 use tope_core::{Decision, Entry, Verdict};
 
 use crate::charge::MAX_CHARGES;
-use crate::facts::{Facts, Reply};
+use crate::facts::{Facts, Price, Reply};
 use crate::policy::{Charges, Policy};
 use crate::store::{Answer, Charged, Store, StoreError};
 
 use self::holds::Holds;
 pub use self::holds::Ticket;
-pub use self::receipt::Receipt;
+use self::receipt::Receipt;
 
 /// A policy in force over a store. Cheap to share behind an [`Arc`].
 #[derive(Debug)]
@@ -107,12 +108,16 @@ impl<S: Store> Limiter<S> {
 
     /// Settles what the answer decides of what an admitted request holds: units that are not due are given back. What
     /// the judgement says is left follows. Nothing is settled twice.
-    pub fn hear(&self, judgement: &mut Judgement, reply: Reply<'_>, now_us: u64) {
-        let Some(receipt) = &mut judgement.receipt else { return };
-        let rows = &mut judgement.rows;
-        if !receipt.hear(&self.store, reply, now_us, |row, decision| rows[row].1 = decision) {
-            judgement.receipt = None;
-        }
+    pub fn hear(&self, judgement: &mut Judgement, reply: Reply<'_>, now_us: u64) -> Unpriced {
+        let mut unpriced = Unpriced::new();
+        let Judgement { rows, receipt: Some(receipt), .. } = judgement else { return unpriced };
+        receipt.hear(&self.store, reply, now_us, |settled| {
+            if let Some(left) = settled.left {
+                rows[settled.row].1 = left;
+            }
+            unpriced.extend(settled.unpriced.map(|price| (settled.budget, price)));
+        });
+        unpriced
     }
 
     /// A place in the queue for a request that is refused by nothing but units that others hold until their answers are
@@ -134,12 +139,10 @@ impl<S: Store> Limiter<S> {
         }
         self.holds.queue(held?)
     }
-
-    /// The same for a receipt that was taken out of its judgement.
-    pub fn settle(&self, receipt: &mut Receipt, reply: Reply<'_>, now_us: u64) {
-        receipt.hear(&self.store, reply, now_us, |_, _| ());
-    }
 }
+
+/// Budgets whose price an answer should have said, and what it said instead: they were charged what was held.
+pub type Unpriced = SmallVec<[(u16, Price); 1]>;
 
 type Budgets = ArrayVec<u16, MAX_CHARGES>;
 
@@ -213,12 +216,17 @@ impl Judgement {
 
     /// Whether the request holds units until its answer is known.
     pub fn is_open(&self) -> bool {
-        self.receipt.is_some()
+        self.receipt.as_ref().is_some_and(|receipt| receipt.is_open())
     }
 
-    /// Takes out what the request holds until its answer is known; `None` when all is settled. Whoever has it settles it.
-    pub fn take_receipt(&mut self) -> Option<Box<Receipt>> {
-        self.receipt.take()
+    /// Whether it holds units of this budget until then.
+    pub fn holds(&self, budget: u16) -> bool {
+        self.receipt.as_ref().is_some_and(|receipt| receipt.holds(budget))
+    }
+
+    /// What budgets were charged whose price the answer says, as far as it has.
+    pub fn charged(&self) -> &[(u16, u32)] {
+        self.receipt.as_ref().map_or(&[], |receipt| receipt.charged())
     }
 
     /// The policy that gave it.

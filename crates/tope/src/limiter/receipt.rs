@@ -7,17 +7,29 @@ use tope_core::Decision;
 
 use super::holds::{Hold, Holds};
 use crate::charge::Charge;
-use crate::facts::Reply;
-use crate::policy::Policy;
+use crate::facts::{Price, Reply};
+use crate::policy::{Due, Policy};
 use crate::store::{Answer, Charged, Store, Taken};
 
 /// The units that limits hold for one admitted request until they know its answer.
 ///
 /// Each is settled once. What is still held when a receipt is dropped stays taken.
 #[derive(Debug)]
-pub struct Receipt {
+pub(super) struct Receipt {
     policy: Arc<Policy>,
     held: SmallVec<[Held; 1]>,
+    /// What was charged for an answer that said its price.
+    charged: SmallVec<[(u16, u32); 1]>,
+}
+
+/// What became of what a row held.
+pub(super) struct Settled {
+    pub(super) row: usize,
+    pub(super) budget: u16,
+    /// What the answer said of its price, where that was no price.
+    pub(super) unpriced: Option<Price>,
+    /// What the bucket says now, where something changed and it is remembered.
+    pub(super) left: Option<Decision>,
 }
 
 /// The units that one budget holds.
@@ -27,6 +39,8 @@ struct Held {
     row: u16,
     budget: u16,
     units: u32,
+    /// The answer is known to count.
+    counts: bool,
     taken: Taken,
     /// The key and then the group of the charge.
     bytes: SmallVec<[u8; 64]>,
@@ -57,34 +71,48 @@ impl Receipt {
             let row = u16::try_from(row).expect("a request has at most sixteen charges");
             let (budget, units, taken, key) = (*budget, charge.cost, answered.taken, charge.key.len());
             let hold = policy.answers_soon(budget).then(|| holds.hold(charge));
-            held.push(Held { row, budget, units, taken, bytes, key, hold });
+            held.push(Held { row, budget, units, counts: false, taken, bytes, key, hold });
         }
-        (!held.is_empty()).then(|| Box::new(Self { policy: Arc::clone(policy), held }))
+        (!held.is_empty()).then(|| Box::new(Self { policy: Arc::clone(policy), held, charged: SmallVec::new() }))
     }
 
-    /// Settles in `store` what `reply` decides, and says of each row what is left now. Whether something is still held.
-    pub(super) fn hear(
-        &mut self,
-        store: &impl Store,
-        reply: Reply<'_>,
-        now_us: u64,
-        mut said: impl FnMut(usize, Decision),
-    ) -> bool {
-        let policy = &self.policy;
+    /// Whether something is still held.
+    pub(super) fn is_open(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// What budgets were charged whose price the answer says, as far as it has.
+    pub(super) fn charged(&self) -> &[(u16, u32)] {
+        &self.charged
+    }
+
+    /// Whether units of this budget are held.
+    pub(super) fn holds(&self, budget: u16) -> bool {
+        self.held.iter().any(|held| held.budget == budget)
+    }
+
+    /// Settles in `store` what `reply` decides, and says what became of each row that is decided.
+    pub(super) fn hear(&mut self, store: &impl Store, reply: Reply<'_>, now_us: u64, mut said: impl FnMut(Settled)) {
+        let (policy, charged) = (&self.policy, &mut self.charged);
         self.held.retain(|held| {
-            let Some(due) = policy.due(held.budget, held.units, reply) else { return true };
-            let delta = i64::from(due) - i64::from(held.units);
-            if delta != 0
-                && let Some(decision) = held.settle(store, policy, now_us, delta)
-            {
-                said(usize::from(held.row), decision);
+            let Some(due) = policy.due(held.budget, &mut held.counts, reply) else { return true };
+            let (units, unpriced) = match due {
+                Due::Nothing => (0, None),
+                Due::Held => (held.units, None),
+                Due::Units(units) => (units, None),
+                Due::Unpriced(price) => (held.units, Some(price)),
+            };
+            let delta = i64::from(units) - i64::from(held.units);
+            let left = if delta == 0 { None } else { held.settle(store, policy, now_us, delta) };
+            if policy.is_priced(held.budget) {
+                charged.push((held.budget, units));
             }
+            said(Settled { row: usize::from(held.row), budget: held.budget, unpriced, left });
             if let Some(hold) = &mut held.hold {
                 hold.gave_back = delta < 0;
             }
             false
         });
-        !self.held.is_empty()
     }
 }
 

@@ -2,8 +2,11 @@
 //! never before it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use crate::facts::Price;
 use crate::limiter::Judgement;
+use crate::policy::Policy;
 
 /// The status of a record whose client left before the answer: it was judged and charged, so it is told. nginx writes
 /// the same into its logs.
@@ -59,6 +62,10 @@ pub trait Observe: Send + Sync + 'static {
     /// Takes note of one request. It runs between two requests, so it must be quick and must not wait.
     fn observe(&self, record: &Record<'_>);
 
+    /// Takes note that an answer did not say the price that this budget's limit charges, or not in a number: what was held
+    /// is charged.
+    fn unpriced(&self, _policy: &Arc<Policy>, _budget: u16, _price: Price) {}
+
     /// Whether records come with [`Details`], which cost an allocation or two a request.
     fn wants_details(&self) -> bool {
         false
@@ -70,9 +77,13 @@ impl Observe for () {
     fn observe(&self, _record: &Record<'_>) {}
 }
 
-impl<T: Observe> Observe for std::sync::Arc<T> {
+impl<T: Observe> Observe for Arc<T> {
     fn observe(&self, record: &Record<'_>) {
         (**self).observe(record);
+    }
+
+    fn unpriced(&self, policy: &Arc<Policy>, budget: u16, price: Price) {
+        (**self).unpriced(policy, budget, price);
     }
 
     fn wants_details(&self) -> bool {

@@ -58,7 +58,7 @@ impl Count {
 
     /// Whether the answer counts, as far as it is known; `None`: not known yet.
     pub(super) fn counts(&self, reply: Reply<'_>) -> Option<bool> {
-        if let Reply::Unsaid = reply {
+        if let Reply::Logged { status: None, .. } = reply {
             return Some(true);
         }
         let mut all_known = true;
@@ -76,14 +76,16 @@ impl Count {
 impl Condition {
     fn holds(&self, reply: Reply<'_>) -> Option<bool> {
         let holds = match (&self.of, reply) {
-            (Of::Status(ranges), Reply::Head { status, .. }) => within(ranges, status.as_u16()),
+            (Of::Status(ranges), Reply::Head { status, .. } | Reply::Logged { status: Some(status), .. }) => {
+                within(ranges, status.as_u16())
+            }
             (Of::Header(name, value), Reply::Head { headers, .. }) => {
                 headers.get_all(name).iter().any(|other| other == value)
             }
             (Of::Grpc(ranges), Reply::Head { headers, .. }) if is_grpc(headers) => {
                 within(ranges, call_status(headers)?)
             }
-            (Of::Grpc(ranges), Reply::End { trailers: Some(trailers) }) => match call_status(trailers) {
+            (Of::Grpc(ranges), Reply::End { trailers: Some(trailers), .. }) => match call_status(trailers) {
                 Some(status) => within(ranges, status),
                 None => return Some(false),
             },
@@ -203,10 +205,10 @@ mod tests {
             |value| HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from(value))]);
         for (status, said) in [(0_u16, (false, false)), (7, (true, true)), (3, (false, true))] {
             let trailers = trailers(status);
-            let end = Reply::End { trailers: Some(&trailers) };
+            let end = Reply::End { trailers: Some(&trailers), prices: &[] };
             assert_eq!((denied.counts(end), failed.counts(end)), (Some(said.0), Some(said.1)), "{status}");
         }
-        for cut in [Reply::End { trailers: None }, Reply::Nothing] {
+        for cut in [Reply::End { trailers: None, prices: &[] }, Reply::Nothing, Reply::Left] {
             assert_eq!((denied.counts(cut), failed.counts(cut)), (Some(false), Some(false)));
         }
     }
@@ -218,7 +220,7 @@ mod tests {
         let call = [("content-type", "application/grpc")];
         assert_eq!(head(&several, 401, &call), Some(true));
         assert_eq!(head(&several, 200, &call), None);
-        assert_eq!(several.counts(Reply::End { trailers: None }), Some(false));
+        assert_eq!(several.counts(Reply::End { trailers: None, prices: &[] }), Some(false));
     }
 
     #[test]

@@ -168,6 +168,7 @@ mod tests {
             address: Some([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
             client: Client { name: Some(&name), plan: 0 },
             preflight: false,
+            body: None,
             cost: None,
         };
         let charges = policy.charges(&facts);

@@ -7,6 +7,7 @@ use super::cost::Costs;
 use super::error::Place;
 use super::key::{KeyForm, Missing};
 use super::matching::Matching;
+use super::price::Pricing;
 
 /// Whether a limit is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct Limit {
     pub(super) costs: Costs,
     /// Which answers count; `None`: a request counts whatever its answer is.
     pub(super) count: Option<Count>,
+    /// Where the answer says what is charged; `None`: what was taken at first is.
+    pub(super) pricing: Option<Pricing>,
     pub(super) mode: Mode,
     pub(super) reject: Option<u16>,
     pub(super) caller_chosen: bool,
@@ -62,6 +65,8 @@ pub(super) struct Text {
     pub(super) matches: String,
     pub(super) by: String,
     pub(super) count: String,
+    pub(super) charge: String,
+    pub(super) reserve: String,
 }
 
 /// The budgets of one plan.
@@ -99,6 +104,16 @@ impl Limit {
         &self.text.count
     }
 
+    /// Where the answer says what is charged, in the words of the file; empty when no answer is asked.
+    pub fn charge_text(&self) -> &str {
+        &self.text.charge
+    }
+
+    /// What is held until the answer says it, in the words of the file; empty when nothing is said of it.
+    pub fn reserve_text(&self) -> &str {
+        &self.text.reserve
+    }
+
     /// Whether it is enforced.
     pub const fn mode(&self) -> Mode {
         self.mode
@@ -118,6 +133,11 @@ impl Limit {
     /// does not name the client.
     pub const fn divides_by_plan(&self) -> bool {
         self.key.by_plan
+    }
+
+    /// Whether it holds what the body of a request says.
+    pub(super) fn asks_body(&self) -> bool {
+        self.mode != Mode::Disabled && self.costs.is_in_the_body()
     }
 
     /// The rates on a plan, each with the name that answers and decisions give it.

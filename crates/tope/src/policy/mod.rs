@@ -51,6 +51,7 @@ mod limit;
 mod matching;
 #[cfg(feature = "yaml")]
 mod plan;
+mod price;
 #[cfg(feature = "yaml")]
 mod reach;
 #[cfg(feature = "yaml")]
@@ -88,8 +89,22 @@ use self::key::Seed;
 #[cfg(feature = "yaml")]
 use self::reach::Reach;
 use crate::charge::Budget;
-use crate::facts::{Client, Facts, Reply};
+use crate::facts::{Client, Facts, Price, Reply};
+use crate::http::body::Field;
 use crate::http::{client_addr, cors, fields, path};
+
+/// What becomes of the units that a budget holds for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// They come back.
+    Nothing,
+    /// They stay as they are.
+    Held,
+    /// So many are due, fewer or more.
+    Units(u32),
+    /// They stay, because the answer did not say what is due, or not in a number.
+    Unpriced(Price),
+}
 
 /// All limits of one file, compiled.
 #[derive(Debug)]
@@ -113,6 +128,12 @@ pub struct Policy {
     limits: Vec<Limit>,
     /// Some limit waits for the answer.
     awaits: bool,
+    /// Some limit holds what the body of a request says.
+    asks_bodies: bool,
+    /// Where the bodies of answers say prices.
+    body_fields: Vec<Field>,
+    /// Fields of answers that clients don't see.
+    hidden: Vec<::http::HeaderName>,
     /// For each budget, the place of its limit.
     of_budget: Vec<u16>,
     first: Index,
@@ -143,6 +164,9 @@ impl Policy {
             file: File::default(),
             limits: Vec::new(),
             awaits: false,
+            asks_bodies: false,
+            body_fields: Vec::new(),
+            hidden: Vec::new(),
             of_budget: Vec::new(),
             first: Index::default(),
             plans: Vec::new(),
@@ -205,25 +229,70 @@ impl Policy {
         self.awaits
     }
 
-    /// Of `held` units of a budget, those that are due, as far as the answer is known; `None`: not known yet.
-    pub(crate) fn due(&self, budget: u16, held: u32, reply: Reply<'_>) -> Option<u32> {
+    /// What is due of a budget that waits for the answer, as far as that is known; `None`: not known yet. `counts` is
+    /// whether the answer is known to count.
+    pub(crate) fn due(&self, budget: u16, counts: &mut bool, reply: Reply<'_>) -> Option<Due> {
         if self.budgets[usize::from(budget)].in_flight() {
-            return if matches!(reply, Reply::End { .. } | Reply::Nothing) { Some(0) } else { None };
+            let ended = matches!(reply, Reply::End { .. } | Reply::Nothing | Reply::Left);
+            return ended.then_some(Due::Nothing);
         }
-        self.limit_of(budget)
-            .count
-            .as_ref()
-            .map_or(Some(held), |count| count.counts(reply).map(|counts| if counts { held } else { 0 }))
+        let limit = self.limit_of(budget);
+        if let (Some(count), false) = (&limit.count, *counts) {
+            *counts = count.counts(reply)?;
+            if !*counts {
+                return Some(Due::Nothing);
+            }
+        }
+        let Some(pricing) = &limit.pricing else { return Some(Due::Held) };
+        Some(match pricing.price(&limit.name, reply)? {
+            Price::Units(units) => Due::Units(units),
+            // What nobody waited for could not say it.
+            Price::Unsaid if matches!(reply, Reply::Left | Reply::Logged { .. }) => Due::Held,
+            unsaid => Due::Unpriced(unsaid),
+        })
     }
 
     /// Whether a budget waits for the answer.
     pub(crate) fn awaits(&self, budget: u16) -> bool {
-        self.limit_of(budget).count.is_some() || self.budgets[usize::from(budget)].in_flight()
+        let limit = self.limit_of(budget);
+        limit.count.is_some() || limit.pricing.is_some() || self.budgets[usize::from(budget)].in_flight()
     }
 
-    /// Whether the head of an answer tells a budget's limit what it waits for: then other requests can wait for it too.
+    /// Whether the head of an answer tells a budget's limit whether units come back: then other requests can wait for
+    /// them too.
     pub(crate) fn answers_soon(&self, budget: u16) -> bool {
-        self.limit_of(budget).count.as_ref().is_some_and(Count::is_in_the_head)
+        let limit = self.limit_of(budget);
+        limit.pricing.is_none() && limit.count.as_ref().is_some_and(Count::is_in_the_head)
+    }
+
+    /// Whether the answer says what a budget's limit charges.
+    pub(crate) fn is_priced(&self, budget: u16) -> bool {
+        self.limit_of(budget).pricing.is_some()
+    }
+
+    /// Where the bodies of answers say what limits charge; whoever passes a body on reads these in it.
+    pub fn body_fields(&self) -> &[Field] {
+        &self.body_fields
+    }
+
+    /// The place of the field of an answer's body that a budget's limit charges, if it does.
+    pub fn body_field(&self, budget: u16) -> Option<u16> {
+        self.limit_of(budget).pricing.as_ref()?.body_field()
+    }
+
+    /// The header fields of answers that say prices to us alone, and are taken off before a client sees them.
+    pub fn hidden(&self) -> &[::http::HeaderName] {
+        &self.hidden
+    }
+
+    /// Whether some limit holds what the body of a request says.
+    pub fn asks_bodies(&self) -> bool {
+        self.asks_bodies
+    }
+
+    /// Whether some limit that applies to this request holds what its body says.
+    pub fn asks_body(&self, facts: &Facts<'_>) -> bool {
+        self.limits.iter().any(|limit| limit.asks_body() && limit.matching.meet(facts).is_some())
     }
 
     /// The limits, in the order of the file.

@@ -32,6 +32,8 @@ pin_project! {
 
 /// Whoever looks at an answer as it passes. Dropped when the answer has ended, wherever.
 pub(super) trait Watch: Send + fmt::Debug {
+    /// The next bytes of its body.
+    fn data(&mut self, data: &[u8]);
     /// The trailers, which end it.
     fn trailers(&mut self, trailers: &HeaderMap);
 }
@@ -78,7 +80,9 @@ impl<B: http_body::Body<Data = Bytes>> http_body::Body for Body<B> {
                 if let Some(watch) = this.watch {
                     match &frame {
                         Some(Ok(frame)) => {
-                            if let Some(trailers) = frame.trailers_ref() {
+                            if let Some(data) = frame.data_ref() {
+                                watch.data(data);
+                            } else if let Some(trailers) = frame.trailers_ref() {
                                 watch.trailers(trailers);
                             }
                         }

@@ -8,13 +8,15 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
 use pin_project_lite::pin_project;
+use smallvec::SmallVec;
 
 use super::answer;
 use super::body::{Body, InFlight, Watch};
 use super::layer::Shared;
 use crate::clock::Moment;
-use crate::facts::Reply;
-use crate::limiter::{Judgement, Judging, Receipt, Ticket};
+use crate::facts::{Price, Reply};
+use crate::http::body::Reader;
+use crate::limiter::{Judgement, Judging, Ticket};
 use crate::observe::{CLIENT_LEFT, Details, Observe, Record};
 use crate::policy::{Charges, Policy};
 use crate::store::{Answer, Store, StoreError};
@@ -127,7 +129,7 @@ pub struct Unanswered;
 
 impl<S: Store, O: Observe> Drop for After<S, O> {
     fn drop(&mut self) {
-        self.hear(Reply::Nothing);
+        self.hear(Reply::Left);
         if !self.recorded && self.judgement.is_some() {
             self.record(CLIENT_LEFT, self.moment.elapsed_ns());
         }
@@ -153,40 +155,117 @@ impl<S: Store, O: Observe> After<S, O> {
 
     /// Settles what an answer decides of what the request holds.
     fn hear(&mut self, reply: Reply<'_>) {
-        if let Some(judgement) = &mut self.judgement
-            && judgement.is_open()
-        {
-            self.shared.limiter.hear(judgement, reply, self.shared.clock.now_us());
+        if let Some(judgement) = &mut self.judgement {
+            self.shared.settle(judgement, reply);
         }
     }
 
-    /// Whoever settles the rest when the answer has ended.
-    fn watch(&mut self) -> Option<Box<dyn Watch>> {
-        let receipt = self.judgement.as_mut()?.take_receipt()?;
-        Some(Box::new(Ending { shared: Arc::clone(&self.shared), receipt }))
+    /// Makes the inner service's answer ours: our fields on it, what is for us alone off it, and whoever waits for its end.
+    fn answer<C>(&mut self, mut answer: Response<C>) -> Response<Body<C>> {
+        self.hear(match answer.extensions().get::<Unanswered>() {
+            Some(Unanswered) => Reply::Nothing,
+            None => Reply::Head { status: answer.status(), headers: answer.headers() },
+        });
+        let ending = self.judgement.take_if(|judgement| judgement.is_open()).map(|judgement| {
+            let readers = readers(&judgement, answer.headers());
+            Box::new(Ending { shared: Arc::clone(&self.shared), judgement, readers, late: None })
+        });
+        let judgement = ending.as_ref().map(|ending| &ending.judgement).or(self.judgement.as_ref());
+        if let Some(judgement) = judgement {
+            for name in judgement.policy().hidden() {
+                answer.headers_mut().remove(name);
+            }
+            answer::say(judgement, answer.headers_mut());
+        }
+        let (status, answered_ns) = (answer.status(), self.moment.elapsed_ns());
+        let Some(mut ending) = ending else {
+            self.record(status.as_u16(), answered_ns);
+            return answer.map(Body::inner);
+        };
+        self.recorded = true;
+        let late = Late {
+            moment: self.moment,
+            judged_ns: self.judged_ns,
+            answered_ns,
+            status: status.as_u16(),
+            details: self.details.take(),
+        };
+        if ending.readers.is_empty() {
+            late.record(&self.shared.observer, Some(&ending.judgement));
+        } else {
+            ending.late = Some(late);
+        }
+        let mut watch: Option<Box<dyn Watch>> = Some(ending);
+        if let (StatusCode::SWITCHING_PROTOCOLS, Some(in_flight)) = (status, &self.in_flight) {
+            in_flight.keep(watch.take());
+        }
+        answer.map(|body| Body::watched(body, watch))
     }
 
     /// A refusal is answered when it is judged; only an inner answer takes time of its own.
     fn record(&mut self, status: u16, answered_ns: u64) {
         self.recorded = true;
-        let mut record = Record::new(self.moment.unix_us, status, self.judgement.as_ref());
-        record.judged_ns = self.judged_ns;
-        record.answered_ns = answered_ns;
-        record.details = self.details.as_deref();
-        self.shared.observer.observe(&record);
+        let (moment, judged_ns, details) = (self.moment, self.judged_ns, self.details.take());
+        let late = Late { moment, judged_ns, answered_ns, status, details };
+        late.record(&self.shared.observer, self.judgement.as_ref());
     }
 }
 
-/// An answer under way, some of whose units wait for its end.
+/// A record that is made.
+struct Late {
+    moment: Moment,
+    judged_ns: u64,
+    answered_ns: u64,
+    status: u16,
+    details: Option<Box<Details>>,
+}
+
+impl Late {
+    fn record(&self, observer: &impl Observe, judgement: Option<&Judgement>) {
+        let mut record = Record::new(self.moment.unix_us, self.status, judgement);
+        record.judged_ns = self.judged_ns;
+        record.answered_ns = self.answered_ns;
+        record.details = self.details.as_deref();
+        observer.observe(&record);
+    }
+}
+
+/// Fields of an answer's body that say prices, by their places in the policy.
+type Readers = SmallVec<[(u16, Reader); 1]>;
+
+/// Readers for what the limits of a judgement want of the body of an answer with this head.
+fn readers(judgement: &Judgement, headers: &HeaderMap) -> Readers {
+    let policy = judgement.policy();
+    let mut readers = Readers::new();
+    if policy.body_fields().is_empty() {
+        return readers;
+    }
+    for (budget, _) in judgement.rows() {
+        if let Some(field) = policy.body_field(*budget).filter(|_| judgement.holds(*budget))
+            && readers.iter().all(|(other, _)| *other != field)
+        {
+            readers.push((field, Reader::new(headers)));
+        }
+    }
+    readers
+}
+
+/// An answer under way, for whose end some of its limits wait.
 struct Ending<S: Store, O: Observe> {
     shared: Arc<Shared<S, O>>,
-    receipt: Box<Receipt>,
+    judgement: Judgement,
+    readers: Readers,
+    /// The record, where it waits for what the body says.
+    late: Option<Late>,
 }
 
 impl<S: Store, O: Observe> Ending<S, O> {
     fn end(&mut self, trailers: Option<&HeaderMap>) {
-        let now_us = self.shared.clock.now_us();
-        self.shared.limiter.settle(&mut self.receipt, Reply::End { trailers }, now_us);
+        if self.judgement.is_open() {
+            let prices: SmallVec<[(u16, Price); 1]> =
+                self.readers.iter().map(|(field, reader)| (*field, reader.price())).collect();
+            self.shared.settle(&mut self.judgement, Reply::End { trailers, prices: &prices });
+        }
     }
 }
 
@@ -197,6 +276,13 @@ impl<S: Store, O: Observe> std::fmt::Debug for Ending<S, O> {
 }
 
 impl<S: Store, O: Observe> Watch for Ending<S, O> {
+    fn data(&mut self, data: &[u8]) {
+        let fields = self.judgement.policy().body_fields();
+        for (field, reader) in &mut self.readers {
+            reader.feed(&fields[usize::from(*field)], data);
+        }
+    }
+
     fn trailers(&mut self, trailers: &HeaderMap) {
         self.end(Some(trailers));
     }
@@ -205,6 +291,9 @@ impl<S: Store, O: Observe> Watch for Ending<S, O> {
 impl<S: Store, O: Observe> Drop for Ending<S, O> {
     fn drop(&mut self) {
         self.end(None);
+        if let Some(late) = &self.late {
+            late.record(&self.shared.observer, Some(&self.judgement));
+        }
     }
 }
 
@@ -246,22 +335,8 @@ where
                     return Poll::Ready(Ok(answer.map(Body::ours)));
                 }
                 StepProjection::Passed { inner } => {
-                    let mut answer = ready!(inner.poll(cx))?;
-                    this.after.hear(match answer.extensions().get::<Unanswered>() {
-                        Some(Unanswered) => Reply::Nothing,
-                        None => Reply::Head { status: answer.status(), headers: answer.headers() },
-                    });
-                    if let Some(judgement) = &this.after.judgement {
-                        answer::say(judgement, answer.headers_mut());
-                    }
-                    let answered_ns = this.after.moment.elapsed_ns();
-                    this.after.record(answer.status().as_u16(), answered_ns);
-                    let mut watch = this.after.watch();
-                    if let (StatusCode::SWITCHING_PROTOCOLS, Some(in_flight)) = (answer.status(), &this.after.in_flight)
-                    {
-                        in_flight.keep(watch.take());
-                    }
-                    return Poll::Ready(Ok(answer.map(|body| Body::watched(body, watch))));
+                    let answer = ready!(inner.poll(cx)).inspect_err(|_| this.after.hear(Reply::Nothing))?;
+                    return Poll::Ready(Ok(this.after.answer(answer)));
                 }
                 StepProjection::Pending { pending } => {
                     let judged = ready!(pending.poll(this.after, cx));

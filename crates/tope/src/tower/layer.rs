@@ -3,10 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::read_ahead::ReadAhead;
 use super::service::Limited;
 use crate::clock::Clock;
-use crate::limiter::Limiter;
+use crate::facts::Reply;
+use crate::limiter::{Judgement, Limiter};
 use crate::observe::Observe;
+use crate::store::Store;
 
 /// The address of a request's peer, as a request extension, where the service was not made for one peer.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +28,18 @@ pub(super) struct Shared<S, O> {
     pub(super) observer: O,
 }
 
+impl<S: Store, O: Observe> Shared<S, O> {
+    /// Settles what an answer decides of what its request holds.
+    pub(super) fn settle(&self, judgement: &mut Judgement, reply: Reply<'_>) {
+        if !judgement.is_open() {
+            return;
+        }
+        for (budget, price) in self.limiter.hear(judgement, reply, self.clock.now_us()) {
+            self.observer.unpriced(judgement.policy(), budget, price);
+        }
+    }
+}
+
 impl<S> Layer<S> {
     /// A layer that nobody observes, with a clock of its own.
     pub fn new(limiter: Arc<Limiter<S>>) -> Self {
@@ -41,6 +56,11 @@ impl<S, O: Observe> Layer<S, O> {
     /// Wraps the service of one connection, whose peer is known.
     pub fn for_peer<T>(&self, peer: IpAddr, inner: T) -> Limited<T, S, O> {
         Limited::new(inner, Arc::clone(&self.shared), Some(peer.to_canonical()))
+    }
+
+    /// The same, and reads the beginning of a request's body where the policy holds what it asks for.
+    pub fn for_peer_reading<T>(&self, peer: IpAddr, inner: T) -> ReadAhead<T, S, O> {
+        ReadAhead::new(self.for_peer(peer, inner))
     }
 }
 

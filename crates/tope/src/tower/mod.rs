@@ -5,7 +5,8 @@
 //! | [`layer`](Layer) | what is shared by all services that it wraps |
 //! | [`service`](Limited) | one request: read it once, judge it, answer or pass it on |
 //! | [`future`](Answering) | what follows: the inner answer with our fields, or the refusal |
-//! | [`body`](Body) | the body of either |
+//! | [`body`](Body) | the body of either, and whoever waits for its end |
+//! | [`read_ahead`](ReadAhead) | the beginning of a request's body, where a limit holds what it asks for |
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,9 +33,11 @@ mod answer;
 mod body;
 mod future;
 mod layer;
+mod read_ahead;
 mod service;
 
 pub use body::{Body, InFlight};
 pub use future::{Answering, Unanswered};
 pub use layer::{Layer, Peer};
+pub use read_ahead::{BodyHead, Frames, MOST_AHEAD, Peeked, ReadAhead, ReadingAhead, Unread, with_ahead};
 pub use service::{Caller, Limited};

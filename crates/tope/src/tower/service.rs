@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::UPGRADE;
+use http::header::{ACCEPT_ENCODING, UPGRADE};
 use http::{HeaderValue, Request, Response};
 
 use super::answer;
 use super::body::{Body, InFlight};
 use super::future::{After, Answering, Pending, Turn};
 use super::layer::{Peer, Shared};
+use super::read_ahead::BodyHead;
 use crate::facts::{Client, Facts};
+use crate::http::body::is_json_body;
 use crate::http::path::{BadPath, Path, host, normalise, target};
 use crate::http::{client_addr, cors};
 use crate::observe::{Details, Observe};
@@ -57,6 +59,18 @@ impl<T, S, O> Limited<T, S, O> {
     }
 }
 
+impl<T, S: Store, O: Observe> Limited<T, S, O> {
+    /// Whether some limit that applies holds what the body of the request says.
+    pub(super) fn asks_body<B>(&self, request: &Request<B>) -> bool {
+        let policy = self.shared.limiter.policy();
+        if !policy.asks_bodies() || !is_json_body(request.headers()) {
+            return false;
+        }
+        let peer = peer_of(request, self.peer.as_ref());
+        Read::of(request, &policy, peer).is_ok_and(|read| policy.asks_body(&read.facts(request)))
+    }
+}
+
 impl<T: Clone, S, O> Clone for Limited<T, S, O> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared), peer: self.peer.clone() }
@@ -83,8 +97,7 @@ where
         let moment = shared.clock.moment();
         let policy = shared.limiter.policy();
         let (peer, peer_text) = self.peer.clone().unwrap_or_else(|| {
-            let said = request.extensions().get::<Peer>().map(|peer| peer.0.to_canonical());
-            let peer = said.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+            let peer = peer_of(&request, None);
             (peer, Caller::peer_text(peer))
         });
 
@@ -104,6 +117,7 @@ where
             Answer::Ready(Ok(judgement)) if judgement.allowed() => {
                 let caller = read.caller(&policy, peer_text);
                 let in_flight = pass_on(&mut request, caller, &policy);
+                be_readable(&mut request, &policy, judgement.rows().iter().map(|(budget, _)| *budget));
                 // The judgement's time ends here: the inner service's own is not counted into it.
                 let after = After::new(shared, moment, Some(judgement), details).until(in_flight);
                 return Answering::passed(self.inner.call(request), after);
@@ -128,12 +142,19 @@ where
         };
         let caller = read.caller(&policy, peer_text);
         let in_flight = pass_on(&mut request, caller, &policy);
+        be_readable(&mut request, &policy, charges.iter().flat_map(|charges| charges.budgets()));
         let after = After::new(shared, moment, judgement, details).until(in_flight);
         // The inner service that was found ready is the one to call; its clone waits in its place.
         let clone = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, clone);
         Answering::pending(Pending { turn, charges, ticket, request: Some(request), inner, policy }, after)
     }
+}
+
+/// The other end of the connection.
+fn peer_of<B>(request: &Request<B>, known: Option<&(IpAddr, HeaderValue)>) -> IpAddr {
+    let said = || request.extensions().get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0.to_canonical());
+    known.map_or_else(said, |(peer, _)| *peer)
 }
 
 /// Tells the inner service who is calling, and takes off what only a trusted peer may say of that. Gives it, and us, what
@@ -152,6 +173,13 @@ fn pass_on<B>(request: &mut Request<B>, caller: Caller, policy: &Policy) -> Opti
     in_flight
 }
 
+/// Asks for an answer that is not compressed, where a limit reads it.
+fn be_readable<B>(request: &mut Request<B>, policy: &Policy, mut budgets: impl Iterator<Item = u16>) {
+    if !policy.body_fields().is_empty() && budgets.any(|budget| policy.body_field(budget).is_some()) {
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    }
+}
+
 /// A request, read once.
 struct Read<'a> {
     path: Path<'a>,
@@ -162,6 +190,8 @@ struct Read<'a> {
     client: Client<'a>,
     preflight: bool,
     same_path: bool,
+    /// The beginning of its body, where a limit may want it.
+    body: Option<&'a [u8]>,
 }
 
 impl<'a> Read<'a> {
@@ -170,6 +200,7 @@ impl<'a> Read<'a> {
         let target = target(request.method(), request.uri())?;
         let path = normalise(target.path, policy.paths)?;
         let trusted_peer = client_addr::trusted(peer, &policy.address);
+        let body = if policy.asks_bodies() { request.extensions().get::<BodyHead>() } else { None };
         Ok(Self {
             same_path: path.forward == target.path,
             path,
@@ -179,6 +210,7 @@ impl<'a> Read<'a> {
             trusted_peer,
             client: policy.identify(headers, target.query, trusted_peer),
             preflight: cors::is_preflight(request.method(), headers),
+            body: body.map(|head| &head.0[..]),
         })
     }
 
@@ -193,6 +225,7 @@ impl<'a> Read<'a> {
             address: Some(self.address),
             client: self.client,
             preflight: self.preflight,
+            body: self.body,
             cost: None,
         }
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::text::{self, Text};
+use super::text::{self, Text, Units};
 use super::{Broken, Line, Ours, address};
 
 #[derive(Deserialize)]
@@ -34,6 +34,8 @@ struct Record<'a> {
     #[serde(borrow)]
     refused_by: Option<Text<'a>>,
     took_us: Option<u64>,
+    #[serde(borrow, default)]
+    charged: Units<'a>,
 }
 
 /// Reads one line.
@@ -55,6 +57,7 @@ pub fn parse(line: &[u8]) -> Result<Line<'_>, Broken> {
         host: record.host.map_or(Cow::Borrowed(""), |Text(host)| host),
         status: record.status,
         took_us: record.took_us,
+        charged: record.charged.0,
         cost: None,
         ours: Some(Ours {
             seq: record.seq,

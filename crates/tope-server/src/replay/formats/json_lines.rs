@@ -1,7 +1,7 @@
 //! A JSON object a line:
 //!
 //! ```json
-//! {"time": 1790000000.123456, "ip": "203.0.113.7", "method": "POST", "path": "/login?x=1", "headers": {"X-Api-Key": "k"}, "status": 200, "took_us": 1200, "cost": 3}
+//! {"time": 1790000000.123456, "ip": "203.0.113.7", "method": "POST", "path": "/login?x=1", "headers": {"X-Api-Key": "k"}, "status": 200, "took_us": 1200, "charged": {"tokens": 175}, "cost": 3}
 //! ```
 //!
 //! Only `time` must be there, RFC 3339 or Unix seconds. Without `method` it is GET, without `path` it is `/` (the
@@ -14,7 +14,7 @@ use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::text::{self, Headers, Text};
+use super::text::{self, Headers, Text, Units};
 use super::{Broken, Line, address};
 
 #[derive(Deserialize)]
@@ -33,6 +33,8 @@ struct Request<'a> {
     headers: Headers<'a>,
     status: Option<u16>,
     took_us: Option<u64>,
+    #[serde(borrow, default)]
+    charged: Units<'a>,
     cost: Option<u32>,
 }
 
@@ -57,6 +59,7 @@ pub fn parse<'a>(line: &'a [u8], headers: &mut HeaderMap) -> Result<Line<'a>, Br
         host: request.host.map_or(Cow::Borrowed(""), |Text(host)| host),
         status: request.status,
         took_us: request.took_us,
+        charged: request.charged.0,
         cost: request.cost,
         ours: None,
     })

@@ -11,7 +11,7 @@ fn json_lines_say_what_they_say() {
     let mut headers = HeaderMap::new();
     let line =
         br#"{"time": "2026-09-21T14:13:20.123456Z", "ip": "203.0.113.7", "method": "POST", "path": "/lo\u0067in?x=1",
-        "headers": {"X-Api-Key": "k", "Accept": ["a", "b"]}, "status": 200, "took_us": 12, "cost": 3, "host": "h", "more": [1.5e9]}"#;
+        "headers": {"X-Api-Key": "k", "Accept": ["a", "b"]}, "status": 200, "took_us": 12, "charged": {"tokens": 175}, "cost": 3, "host": "h", "more": [1.5e9]}"#;
     let read = Format::Json.parse(line, &mut headers).expect("a good line");
     let expected = Line {
         time_us: 1_790_000_000_123_456,
@@ -21,6 +21,7 @@ fn json_lines_say_what_they_say() {
         host: "h".into(),
         status: Some(200),
         took_us: Some(12),
+        charged: vec![("tokens".into(), 175)],
         cost: Some(3),
         ours: None,
     };

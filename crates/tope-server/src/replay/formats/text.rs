@@ -64,6 +64,36 @@ impl<'de: 'a, 'a> Deserialize<'de> for Headers<'a> {
     }
 }
 
+/// Units by the names of limits.
+#[derive(Default)]
+pub(super) struct Units<'a>(pub(super) Vec<(Cow<'a, str>, u32)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Units<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ByName;
+        impl<'de> Visitor<'de> for ByName {
+            type Value = Units<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of units by the names of limits")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut units = Vec::new();
+                while let Some((Text(name), number)) = map.next_entry()? {
+                    units.push((name, number));
+                }
+                Ok(Units(units))
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+                Ok(Units::default())
+            }
+        }
+        deserializer.deserialize_any(ByName)
+    }
+}
+
 struct Values<'a>(Vec<Text<'a>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Values<'a> {

@@ -54,6 +54,8 @@ pub struct Line<'a> {
     pub refused_by: Option<&'a str>,
     /// The limits in shadow mode that would have refused it.
     pub shadow_refused: &'a [&'a str],
+    /// What limits have charged that charge what the answer says, by their names.
+    pub charged: &'a [(&'a str, u32)],
     /// Microseconds from the head of the request to the head of the answer.
     pub took_us: u64,
 }
@@ -87,6 +89,13 @@ impl Line<'_> {
         }
         if !self.shadow_refused.is_empty() {
             out.push(b']');
+        }
+        for (number_of, (limit, units)) in self.charged.iter().enumerate() {
+            text(out, if number_of == 0 { ",\"charged\":{" } else { "," }, Some(limit));
+            number(out, ":", u64::from(*units));
+        }
+        if !self.charged.is_empty() {
+            out.push(b'}');
         }
         number(out, ",\"took_us\":", self.took_us);
         out.extend_from_slice(b"}\n");
@@ -177,6 +186,7 @@ mod tests {
         verdict: Said::Deny,
         refused_by: Some("api"),
         shadow_refused: &[],
+        charged: &[],
         took_us: 12,
     };
 
@@ -199,6 +209,7 @@ mod tests {
             path: &nasty,
             preflight: true,
             shadow_refused: &["a\"", "b"],
+            charged: &[("tokens", 175), ("cost", 0)],
             address: "::ffff:192.0.2.1".parse().unwrap(),
             ..PLAIN
         };
@@ -209,6 +220,7 @@ mod tests {
         assert!(path.len() <= TEXT + 3 && path.ends_with('…'), "{}", path.len());
         assert!(nasty.starts_with(path.trim_end_matches('…')));
         assert_eq!(json["shadow_refused"], serde_json::json!(["a\"", "b"]));
+        assert_eq!(json["charged"], serde_json::json!({ "tokens": 175, "cost": 0 }));
         assert_eq!((&json["preflight"], &json["address"]), (&true.into(), &"192.0.2.1".into()));
     }
 

@@ -1,16 +1,21 @@
 //! The limits of a file.
 
+use ::http::HeaderName;
+
 use super::costs;
 use crate::charge::Budget;
+use crate::http::body::Field;
 use crate::http::path::Rules;
 use crate::policy::after::Count;
+use crate::policy::cost::Costs;
 use crate::policy::error::At;
 use crate::policy::file::{File, LimitEntry, Many, MissingWord, ModeWord, Rates};
 use crate::policy::findings::Findings;
 use crate::policy::key::{self, KeyForm, Missing};
 use crate::policy::limit::{Limit, Mode, Size, Text};
 use crate::policy::matching::{self, Host, Matching, When};
-use crate::policy::plan::{Asked, Plans, check_name};
+use crate::policy::plan::{self, Plans, check_name};
+use crate::policy::price::{Asked, Pricing};
 use tope_core::{Quota, Rate};
 
 /// How long a place of those at once is kept for a request whose end nobody learns of: 10 minutes.
@@ -18,14 +23,21 @@ const HOLD_US: u64 = 600_000_000;
 /// More limits are a mistake of a program that wrote them.
 const MOST: usize = 10_000;
 
-/// Compiles all limits; nothing where one was blamed.
-pub(super) fn compile(file: &File, rules: Rules, plans: &mut Plans<'_>, findings: &mut Findings) -> Option<Vec<Limit>> {
+/// Compiles all limits; nothing where one was blamed. `fields` become those of answers' bodies that are asked for.
+pub(super) fn compile(
+    file: &File,
+    rules: Rules,
+    plans: &mut Plans<'_>,
+    fields: &mut Vec<Field>,
+    findings: &mut Findings,
+) -> Option<Vec<Limit>> {
     let entries = file.limits.as_ref().map_or(&[] as &[_], |limits| &limits.0);
     if let Some((name, _)) = entries.get(MOST) {
         findings.blame(name.place, format!("there are more than {MOST} limits"));
         return None;
     }
-    let compiled: Vec<_> = entries.iter().map(|(name, entry)| limit(name, entry, rules, plans, findings)).collect();
+    let compiled: Vec<_> =
+        entries.iter().map(|(name, entry)| limit(name, entry, rules, plans, fields, findings)).collect();
     compiled.into_iter().collect()
 }
 
@@ -34,6 +46,7 @@ fn limit(
     entry: &LimitEntry,
     rules: Rules,
     plans: &mut Plans<'_>,
+    fields: &mut Vec<Field>,
     findings: &mut Findings,
 ) -> Option<Limit> {
     check_name("a limit", name, findings);
@@ -59,8 +72,9 @@ fn limit(
         ModeWord::Shadow => Mode::Shadow,
         ModeWord::Disabled => Mode::Disabled,
     };
-    let costs = costs::compile(entry.cost.as_ref(), rules, findings);
+    let mut costs = costs::compile(entry.cost.as_ref(), rules, findings);
     let count = count(entry, findings);
+    let pricing = pricing(entry, &mut costs, fields, findings);
     let reject = status(entry, findings);
     let Some(rates) = &entry.rate else {
         findings
@@ -70,7 +84,7 @@ fn limit(
     };
     let hold_us = entry.hold.as_ref().map_or(HOLD_US, |hold| hold.value.0);
     let (shadow, enabled) = (mode == Mode::Shadow, mode != Mode::Disabled);
-    let asked = Asked { name, rates: &rates.value, shadow, enabled, hold_us };
+    let asked = plan::Asked { name, rates: &rates.value, shadow, enabled, hold_us };
     let sizes = plans.sizes(&asked, findings);
     in_flight(entry, &sizes, findings);
     let key = if sizes.len() > 1 { key.map(KeyForm::of_many_sizes) } else { key };
@@ -79,6 +93,8 @@ fn limit(
         matches: match_text(entry),
         by: by_text(entry.by.as_ref()),
         count: entry.count.as_ref().map(listed).unwrap_or_default(),
+        charge: entry.charge.as_ref().map(|charge| charge.value.clone()).unwrap_or_default(),
+        reserve: entry.reserve.as_ref().map(|reserve| reserve.value.0.clone()).unwrap_or_default(),
     };
     let caller_chosen = entry.caller_chosen.as_ref().is_some_and(|yes| yes.value);
     Some(Limit {
@@ -90,6 +106,7 @@ fn limit(
         keyed: entry.by.is_some(),
         costs,
         count,
+        pricing,
         mode,
         reject,
         caller_chosen,
@@ -99,22 +116,50 @@ fn limit(
     })
 }
 
+/// What is charged when the answer says it, and what is held until then.
+fn pricing(entry: &LimitEntry, costs: &mut Costs, fields: &mut Vec<Field>, findings: &mut Findings) -> Option<Pricing> {
+    if let Some(reserve) = &entry.reserve {
+        if entry.charge.is_none() {
+            findings.blame(reserve.place, "nothing says what becomes of it").hint("add `charge`, or write `cost`");
+        }
+        if let Some(cost) = &entry.cost {
+            findings.blame(cost.place, "what is held stands in `reserve` already").hint("take one of them out");
+        }
+        match Asked::parse(&reserve.value.0) {
+            Ok((asked, units)) => (costs.asked, costs.usual) = (asked, units),
+            Err((message, hint)) => drop(findings.blame(reserve.place, message).hint(hint)),
+        }
+    }
+    let charge = entry.charge.as_ref()?;
+    if let (Some(cost), 0) = (&entry.cost, costs.least()) {
+        findings.blame(cost.place, "a request whose price is not known yet holds 1 or more");
+    }
+    match Pricing::parse(charge, fields) {
+        Ok(pricing) => Some(pricing),
+        Err((message, hint)) => {
+            findings.blame(charge.place, message).hint(hint);
+            None
+        }
+    }
+}
+
 /// What belongs to requests in flight, and what does not.
 fn in_flight(entry: &LimitEntry, sizes: &[Size], findings: &mut Findings) {
     let at_once = sizes.iter().flat_map(|size| &size.rates).any(|(_, rate)| matches!(rate, Rate::AtOnce(_)));
     if let (Some(hold), false) = (&entry.hold, at_once) {
         findings.blame(hold.place, "nothing is held here").hint("`hold` is for `rate: N at once`");
     }
-    if let (Some(count), true) = (entry.count.as_ref().and_then(|count| count.0.first()), at_once) {
+    let counts = entry.count.as_ref().and_then(|count| count.0.first()).map(|count| count.place);
+    if let (Some(place), true) = (counts.or(entry.charge.as_ref().map(|charge| charge.place)), at_once) {
         findings
-            .blame(count.place, "every request in flight has a place, whatever its answer will be")
-            .hint("let another limit `count`");
+            .blame(place, "every request in flight has its place, whatever its answer will be")
+            .hint("write it in a limit of its own");
     }
 }
 
 /// A budget of nothing for whoever lacks a part of the key.
 fn deny(
-    asked: &Asked<'_>,
+    asked: &plan::Asked<'_>,
     missing: Missing,
     rates: &At<Rates>,
     plans: &mut Plans<'_>,
@@ -190,6 +235,17 @@ fn match_text(entry: &LimitEntry) -> String {
 
 fn by_text(by: Option<&Many<String>>) -> String {
     by.map_or_else(|| "all".to_owned(), listed)
+}
+
+/// The fields of answers that say prices to us alone: no limit lets clients see them.
+pub(super) fn hidden(limits: &[Limit]) -> Vec<HeaderName> {
+    let said = |kept: bool| {
+        limits.iter().filter_map(move |limit| match &limit.pricing {
+            Some(Pricing::Header { name, kept: own }) if *own == kept => Some(name),
+            _ => None,
+        })
+    };
+    said(false).filter(|name| said(true).all(|kept| kept != *name)).cloned().collect()
 }
 
 /// For each budget, the place of its limit.

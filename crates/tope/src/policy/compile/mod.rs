@@ -79,7 +79,8 @@ fn compile(mut file: File, keys: Option<&Keys>, findings: &mut Findings) -> Opti
 
     let edges = edges(file.timezone.as_ref(), findings);
     let mut plans = Plans::new(file.plans.as_ref(), edges, findings);
-    let limits = limits::compile(&file, paths, &mut plans, findings);
+    let mut body_fields = Vec::new();
+    let limits = limits::compile(&file, paths, &mut plans, &mut body_fields, findings);
     let Plans { names, budgets, used, .. } = plans;
     let known = file.clients.as_ref().map(|written| clients::compile(written, keys, &names, findings));
     let known = known.unwrap_or_default();
@@ -101,7 +102,11 @@ fn compile(mut file: File, keys: Option<&Keys>, findings: &mut Findings) -> Opti
     }
     Some(Policy {
         of_budget: limits::of_budget(&limits, budgets.len()),
-        awaits: limits.iter().any(|limit| limit.count.is_some()) || budgets.iter().any(Budget::in_flight),
+        awaits: limits.iter().any(|limit| limit.count.is_some() || limit.pricing.is_some())
+            || budgets.iter().any(Budget::in_flight),
+        asks_bodies: limits.iter().any(super::Limit::asks_body),
+        body_fields,
+        hidden: limits::hidden(&limits),
         first: super::first::Index::new(&limits, paths.ignore_case),
         budgets,
         dialects,

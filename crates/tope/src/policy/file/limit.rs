@@ -36,6 +36,10 @@ record! {
         /// Which answers count: `status 401, 403`, `status 4xx`, `not status 2xx`, `grpc 16`, `header X = V`; one of a
         /// list is enough. Units are held until the answer is known, and given back when it is another.
         count: Many<String> = "count",
+        /// The answer says what is charged: `header X-Cost` (`, kept`: the client sees it too), `json usage.total_tokens`.
+        charge: At<String> = "charge",
+        /// What is held until then: a number, `json max_tokens or 1000` or `header X-Cost or 1`, of the request.
+        reserve: At<Reserve> = "reserve",
         /// How long a place of `N at once` is kept for a request whose end nobody learns of; `10min` unless said.
         hold: At<Micros> = "hold",
         /// Whether it is enforced.
@@ -43,7 +47,7 @@ record! {
         /// How a refusal is told.
         reject: Reject = "reject",
     }
-    later ["ban", "wait", "charge", "reserve", "store_down"]
+    later ["ban", "wait", "store_down"]
 }
 
 record! {
@@ -78,6 +82,27 @@ words! {
         Shadow = "shadow",
         /// It does nothing.
         Disabled = "disabled",
+    }
+}
+
+/// What is held until the answer says what is charged, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reserve(pub String);
+
+impl Read for Reserve {
+    fn read(node: &Node, findings: &mut Findings) -> Option<Self> {
+        String::read(node, findings).map(Self)
+    }
+}
+
+impl JsonSchema for Reserve {
+    fn schema_name() -> Cow<'static, str> {
+        "Reserve".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let amount = generator.subschema_for::<Amount>();
+        json_schema!({ "anyOf": [amount, { "type": "string", "pattern": "^(json|header) |\\$\\{" }] })
     }
 }
 

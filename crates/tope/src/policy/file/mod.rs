@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 pub use clients::{Clients, KeyEntry, Keys};
-pub use limit::{Cost, LimitEntry, MissingWord, ModeWord, Reject};
+pub use limit::{Cost, LimitEntry, MissingWord, ModeWord, Reject, Reserve};
 pub use rate::{AlgorithmWord, RateObject, Rates, Written};
 pub use record::{Entries, Many};
 pub use scalar::{Amount, Micros, Secret};

@@ -17,6 +17,7 @@ fn facts<'a>(headers: &'a HeaderMap, address: Option<IpAddr>, client: Client<'a>
         address,
         client,
         preflight: false,
+        body: None,
         cost: None,
     }
 }

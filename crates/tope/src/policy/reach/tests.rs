@@ -74,6 +74,7 @@ fn requests(mut each: impl FnMut(&Facts<'_>)) {
                     address: None,
                     client: Client { name: None, plan: 0 },
                     preflight: false,
+                    body: None,
                     cost: None,
                 });
             }

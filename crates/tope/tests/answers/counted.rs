@@ -1,101 +1,21 @@
-//! Limits that wait for the answer, through the layer: what is held, what is given back, and who waits for whom.
+//! Which answers count: `count`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt as _, Full};
-use tokio::sync::oneshot;
 use tope::facts::{Client, Facts, Reply};
 use tope::store::Answer as Answered;
 use tope::store::memory::Memory;
-use tope::tower::{InFlight, Layer, Unanswered};
+use tope::tower::Unanswered;
 use tope::{Limiter, policy};
 use tower::{ServiceExt as _, service_fn};
 
-type Answer = Response<Full<Bytes>>;
-type Open = oneshot::Sender<Result<Answer, ()>>;
-type Asking<E> = Pin<Box<dyn Future<Output = Result<Response<tope::tower::Body<Full<Bytes>>>, E>>>>;
-
-fn layer(policy: &str) -> Layer<Memory> {
-    let policy = policy::read(policy, "here", &()).unwrap();
-    Layer::new(Arc::new(Limiter::new(Memory::new(1_000).unwrap(), policy).unwrap()))
-}
-
-fn status(status: u16) -> Answer {
-    Response::builder().status(status).body(Full::default()).unwrap()
-}
-
-fn poll<F: Future + ?Sized>(future: &mut Pin<Box<F>>) -> Poll<F::Output> {
-    future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-}
-
-/// A body of these parts.
-struct Frames(VecDeque<Frame<Bytes>>);
-
-impl http_body::Body for Frames {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(Ok))
-    }
-}
-
-/// A service whose answers are given one by one, in the order in which requests reached it.
-#[derive(Clone, Default)]
-struct Desk {
-    open: Arc<Mutex<VecDeque<Open>>>,
-    reached: Arc<AtomicUsize>,
-}
-
-impl Desk {
-    fn ask(&self, layer: &Layer<Memory>) -> Asking<()> {
-        let desk = self.clone();
-        let service = service_fn(move |_: Request<()>| {
-            let (answer, answered) = oneshot::channel();
-            desk.open.lock().unwrap().push_back(answer);
-            desk.reached.fetch_add(1, Ordering::Relaxed);
-            async { answered.await.unwrap() }
-        });
-        let service = layer.for_peer([203, 0, 113, 7].into(), service);
-        Box::pin(service.oneshot(Request::post("/login").body(()).unwrap()))
-    }
-
-    fn answer(&self, answer: Result<Answer, ()>) {
-        let first = self.open.lock().unwrap().pop_front().unwrap();
-        first.send(answer).unwrap();
-    }
-
-    fn reached(&self) -> usize {
-        self.reached.load(Ordering::Relaxed)
-    }
-}
-
-/// The statuses of those that are done, which are taken out.
-fn done(all: &mut Vec<Asking<()>>) -> Vec<u16> {
-    let mut statuses = Vec::new();
-    // Somebody's end may be what another waits for.
-    for _ in 0..2 {
-        all.retain_mut(|asking| match poll(asking) {
-            Poll::Ready(Ok(answer)) => {
-                statuses.push(answer.status().as_u16());
-                false
-            }
-            Poll::Ready(Err(())) => false,
-            Poll::Pending => true,
-        });
-    }
-    statuses
-}
+use crate::desk::{Answer, Desk, Frames, done, layer, poll, status};
 
 const LOGIN: &str = "limits: { login: { match: POST /login, by: ip, rate: 5/d, count: 'status 401, 403' } }";
 
@@ -218,6 +138,7 @@ fn a_refusal_that_has_just_become_wrong_is_judged_again() {
         address: Some([203, 0, 113, 7].into()),
         client: Client { name: None, plan: 0 },
         preflight: false,
+        body: None,
         cost: None,
     };
     let judge = || match limiter.judge(Arc::clone(&policy), &facts, 1_790_000_000_000_000) {
@@ -233,83 +154,6 @@ fn a_refusal_that_has_just_become_wrong_is_judged_again() {
     assert!(poll(&mut ticket).is_ready());
     assert!(limiter.queue(&refused, &charges, Some(&ticket)).is_none(), "once is enough");
     assert!(judge().allowed());
-}
-
-const UPLOADS: &str = "limits: { uploads: { match: POST /login, by: ip, rate: 2 at once } }";
-
-#[test]
-fn a_place_is_kept_to_the_end_of_the_body() {
-    let (layer, desk) = (layer(UPLOADS), Desk::default());
-    let mut all: Vec<_> = (0..5).map(|_| desk.ask(&layer)).collect();
-    assert_eq!(done(&mut all), [429; 3]);
-    desk.answer(Ok(status(200).map(|_: Full<Bytes>| Full::from("the body"))));
-    let mut bodies: Vec<_> = all
-        .iter_mut()
-        .filter_map(|asking| match poll(asking) {
-            Poll::Ready(answer) => Some(answer.unwrap()),
-            Poll::Pending => None,
-        })
-        .collect();
-    assert_eq!((bodies.len(), bodies[0].headers()["ratelimit-remaining"].to_str().unwrap()), (1, "1"));
-    let refused = |asking: &mut Asking<()>| matches!(poll(asking), Poll::Ready(Ok(answer)) if answer.status() == 429);
-    assert!(refused(&mut desk.ask(&layer)), "its body is not sent yet");
-    drop(bodies.pop());
-    let mut next = desk.ask(&layer);
-    assert!(poll(&mut next).is_pending());
-    assert!(refused(&mut desk.ask(&layer)));
-}
-
-#[test]
-fn a_place_comes_back_however_a_request_ends() {
-    let (layer, desk) = (layer(UPLOADS), Desk::default());
-    let ends: [fn(&Desk, Asking<()>); 4] = [
-        |desk, mut asking| {
-            desk.answer(Err(()));
-            assert!(poll(&mut asking).is_ready());
-        },
-        |desk, mut asking| {
-            let mut answer = status(502);
-            answer.extensions_mut().insert(Unanswered);
-            desk.answer(Ok(answer));
-            assert!(poll(&mut asking).is_ready());
-        },
-        |desk, asking| {
-            drop(asking);
-            desk.open.lock().unwrap().clear();
-        },
-        |desk, mut asking| {
-            desk.answer(Ok(status(200)));
-            let Poll::Ready(Ok(answer)) = poll(&mut asking) else { panic!("it was answered") };
-            let body = poll(&mut Box::pin(answer.into_body().collect()));
-            assert!(body.is_ready());
-        },
-    ];
-    for end in ends.into_iter().cycle().take(20) {
-        let mut first = desk.ask(&layer);
-        assert!(poll(&mut first).is_pending());
-        end(&desk, first);
-    }
-    assert_eq!(desk.reached(), 20);
-}
-
-/// A switched connection has no body, and is in flight as long as somebody keeps what it was given.
-#[tokio::test]
-async fn a_place_is_kept_while_a_switched_connection_is_in_use() {
-    let layer = layer(&UPLOADS.replace("2 at once", "1 at once"));
-    let kept = Arc::<Mutex<Option<InFlight>>>::default();
-    let ask = async || {
-        let kept = Arc::clone(&kept);
-        let service = service_fn(move |request: Request<()>| {
-            *kept.lock().unwrap() = request.extensions().get::<InFlight>().cloned();
-            async { Ok::<_, Infallible>(status(101)) }
-        });
-        let request = Request::post("/login").header("upgrade", "websocket").body(()).unwrap();
-        let answer = layer.for_peer([203, 0, 113, 7].into(), service).oneshot(request).await.unwrap();
-        answer.status().as_u16()
-    };
-    assert_eq!((ask().await, ask().await), (101, 429));
-    *kept.lock().unwrap() = None;
-    assert_eq!((ask().await, ask().await), (101, 429));
 }
 
 /// A limit that does not wait for the answer refuses at once, whoever else holds what.

@@ -70,6 +70,15 @@ impl Decision {
         }
     }
 
+    /// The same of a charge that is not let in before this wait, of at least a microsecond, is over: others came first. A
+    /// longer wait stays as it is.
+    #[must_use]
+    pub const fn deferred(self, wait_us: u64) -> Self {
+        let least = if wait_us == 0 { 1 } else { wait_us };
+        let wait_us = if self.wait_us > least { self.wait_us } else { least };
+        Self { wait_us, ..self }
+    }
+
     /// Microseconds until at least one more unit is left than [`remaining`](Self::remaining) says; 0 when
     /// the budget is full. `quota` is the one that decided.
     pub fn more_us(&self, quota: &Quota) -> u64 {

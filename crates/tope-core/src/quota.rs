@@ -248,6 +248,11 @@ impl Quota {
         (us >= SECOND_US).then(|| us.div_ceil(SECOND_US))
     }
 
+    /// The time in which the rate brings so many units, in microseconds, rounded up; `None` when it brings none, ever.
+    pub fn spacing_us(&self, units: u32) -> Option<u64> {
+        (self.leak.value() > 0).then(|| self.leak.ceil(u64::from(units).saturating_mul(self.token.value())))
+    }
+
     /// Ticks that one unit weighs.
     pub(crate) const fn token(&self) -> Divisor {
         self.token

@@ -81,7 +81,7 @@ fn the_reference_names_every_field_and_what_is_refused_by_name() {
         assert!(out.status.code() == Some(2) && said.contains("not in this version"), "{text}: {said}");
         assert!(said.contains(word) && later.contains(word), "{text}: {said}");
     }
-    for field in ["ban", "wait", "store_down"] {
+    for field in ["ban", "store_down"] {
         let out = check(&format!("limits: {{ a: {{ by: ip, rate: 5/min, {field}: 1s }} }}\n"));
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(said.contains(&format!("`{field}` is not in this version")), "{field}: {said}");

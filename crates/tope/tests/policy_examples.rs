@@ -67,7 +67,7 @@ fn the_schema_refuses_what_we_refuse() {
         "limits: { a: { by: ip } }",
         "limits: { a: { rate: } }",
         "limits: { a: { rate: 5/min, mode: off } }",
-        "limits: { a: { rate: 5/min, wait: 1s } }",
+        "limits: { a: { rate: 5/min, ban: 1s } }",
         "store: redis://x",
         "timeouts: { header: 10 }",
         "headers: tripel",

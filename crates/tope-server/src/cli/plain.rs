@@ -38,11 +38,13 @@ pub(crate) fn limit(limit: &Limit) -> String {
         text.push_str(", held until then is ");
         text.push_str(&limit.reserve);
     }
+    if let Some(us) = limit.wait_us {
+        text.push_str("; a request waits in line for up to ");
+        text.push_str(&span(us));
+    }
     if let Some(us) = limit.hold_us {
         text.push_str("; a place that is lost is free again after ");
-        let time = length(us);
-        text.push_str(if time.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "one " });
-        text.push_str(&time);
+        text.push_str(&span(us));
     }
     if let Some(status) = limit.status {
         text.push_str("; a refusal is ");
@@ -90,6 +92,12 @@ fn quota_words(quota: &Quota) -> String {
         Algorithm::SlidingLog => format!("never more than {amount} in any {period}"),
         Algorithm::Concurrency => format!("at most {amount} at once"),
     }
+}
+
+/// `one minute`, `10 seconds`
+fn span(us: u64) -> String {
+    let length = length(us);
+    if length.starts_with(|c: char| c.is_ascii_digit()) { length } else { format!("one {length}") }
 }
 
 /// `minute`, `10 seconds`

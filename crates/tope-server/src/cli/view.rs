@@ -41,6 +41,8 @@ pub(crate) struct Limit {
     /// Where the answer says what is charged, and what is held until then, in the words of the file; empty where nothing is.
     pub(crate) charge: String,
     pub(crate) reserve: String,
+    /// How long a request may wait before it is refused, in microseconds.
+    pub(crate) wait_us: Option<u64>,
     /// How long a lost place is kept, in microseconds, where the file says it.
     pub(crate) hold_us: Option<u64>,
     /// What a request costs, in plain words, where it is not 1.
@@ -82,6 +84,7 @@ impl Limit {
             disabled: limit.mode() == Mode::Disabled,
             status: limit.reject_status(),
             count: limit.count_text().to_owned(),
+            wait_us: limit.wait_us(),
             charge: limit.charge_text().to_owned(),
             reserve: limit.reserve_text().to_owned(),
             hold_us: written.and_then(|written| Some(written.hold.as_ref()?.value.0)),

@@ -113,7 +113,8 @@ pub fn gateway(options: &Options) -> anyhow::Result<ExitCode> {
     let served = server.run(&shutdown, greeting, |worker| {
         let writer = log.as_ref().map(Log::writer);
         let observer = Observer::new(Arc::clone(&metrics.workers[worker]), writer);
-        let layer = tower::Layer::observed(Arc::clone(&limiter), Arc::clone(&clock), observer);
+        let timer = tower::Timer::new(|time| Box::pin(tokio::time::sleep(time)));
+        let layer = tower::Layer::timed(Arc::clone(&limiter), Arc::clone(&clock), observer, timer);
         let forward = forwards[worker].clone();
         move |peer: SocketAddr| layer.for_peer_reading(peer.ip(), forward.clone())
     });

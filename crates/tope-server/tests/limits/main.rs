@@ -8,6 +8,7 @@
 //! | `exact` | 5,000 requests at once; a refused upload |
 //! | `answers` | limits that wait for the answer |
 //! | `priced` | limits that charge what the answer says |
+//! | `waiting` | limits that let requests wait in line |
 //! | `clients` | keys, plans, names, where a key is |
 //! | `paths` | every spelling of `/login` |
 //! | `addresses` | forged and trusted addresses, IPv6 blocks, random user agents |
@@ -42,3 +43,4 @@ mod restart;
 mod support;
 mod told;
 mod upstream;
+mod waiting;

@@ -11,11 +11,11 @@ use std::task::{Context, Poll, Waker};
 use crate::charge::Charge;
 
 /// Requests that may wait for one bucket.
-const MOST_FOR_ONE: usize = 1_000;
+pub(super) const MOST_FOR_ONE: usize = 1_000;
 /// Requests that may wait in all, or a few more when they come at one moment.
-const MOST: usize = 65_536;
+pub(super) const MOST: usize = 65_536;
 /// Parts of the table, each with its own lock.
-const SHARES: usize = 64;
+pub(super) const SHARES: usize = 64;
 
 /// By a hash of the bucket, which is not hashed again.
 type Buckets = HashMap<u64, Bucket, BuildHasherDefault<Hashed>>;
@@ -30,7 +30,7 @@ pub(super) struct Holds {
 
 /// A keyed hash is as good as another one of it.
 #[derive(Debug, Default)]
-struct Hashed(u64);
+pub(super) struct Hashed(u64);
 
 impl Hasher for Hashed {
     fn write(&mut self, _: &[u8]) {
@@ -232,6 +232,6 @@ impl Drop for Queued {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,11 +3,15 @@
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | `mod` | the pass, and the judgement it ends in |
+//! | `mod` | the pass |
+//! | `judgement` | what it ends in |
 //! | `receipt` | what an admitted request holds until its answer is known |
 //! | `holds` | requests that wait for others to be decided |
+//! | `line` | requests that wait in line for a budget to have room again |
 
 mod holds;
+mod judgement;
+mod line;
 mod receipt;
 
 use std::pin::Pin;
@@ -17,7 +21,6 @@ use std::task::{Context, Poll, ready};
 use arc_swap::ArcSwap;
 use arrayvec::ArrayVec;
 use smallvec::SmallVec;
-use tope_core::{Decision, Entry, Verdict};
 
 use crate::charge::MAX_CHARGES;
 use crate::facts::{Facts, Price, Reply};
@@ -26,6 +29,10 @@ use crate::store::{Answer, Charged, Store, StoreError};
 
 use self::holds::Holds;
 pub use self::holds::Ticket;
+pub use self::judgement::Judgement;
+pub use self::judgement::Patience;
+use self::line::Lines;
+pub use self::line::Place;
 use self::receipt::Receipt;
 
 /// A policy in force over a store. Cheap to share behind an [`Arc`].
@@ -34,6 +41,7 @@ pub struct Limiter<S> {
     store: S,
     policy: ArcSwap<Policy>,
     holds: Arc<Holds>,
+    lines: Arc<Lines>,
 }
 
 impl<S: Store> Limiter<S> {
@@ -43,7 +51,8 @@ impl<S: Store> Limiter<S> {
     /// When the store can't hold the policy's budgets.
     pub fn new(store: S, mut policy: Policy) -> Result<Self, StoreError> {
         store.adopt(&mut policy.budgets)?;
-        Ok(Self { store, policy: ArcSwap::from_pointee(policy), holds: Arc::new(Holds::new()) })
+        let (holds, lines) = (Arc::new(Holds::new()), Arc::new(Lines::new()));
+        Ok(Self { store, policy: ArcSwap::from_pointee(policy), holds, lines })
     }
 
     /// Replaces the policy; units used are kept. Requests that began under the old one end under it.
@@ -86,8 +95,7 @@ impl<S: Store> Limiter<S> {
         now_us: u64,
     ) -> Answer<Result<Judgement, StoreError>, Judging<S::Charging>> {
         if charges.is_empty() {
-            let rows = ArrayVec::new();
-            return Answer::Ready(Ok(Judgement { policy, rows, receipt: None, allowed: true, order: 0, now_us }));
+            return Answer::Ready(Ok(Judgement::of_nothing(policy, now_us)));
         }
         let mut charged = Charged::default();
         let resolved = charges.resolve(&policy);
@@ -101,17 +109,74 @@ impl<S: Store> Limiter<S> {
             Answer::Pending(charging) => {
                 drop(resolved);
                 let parts = Some((policy, Box::new(charges.clone())));
-                Answer::Pending(Judging { charging, parts, holds: Arc::clone(&self.holds), now_us })
+                let deferred = None;
+                Answer::Pending(Judging { charging, parts, deferred, holds: Arc::clone(&self.holds), now_us })
             }
         }
+    }
+
+    /// Refuses a request for which others wait that came before: nothing is taken, and the charge at `row` passes in
+    /// `wait_us` at the earliest.
+    pub fn defer(
+        &self,
+        policy: Arc<Policy>,
+        charges: &Charges,
+        (row, wait_us): (usize, u64),
+        now_us: u64,
+    ) -> Answer<Result<Judgement, StoreError>, Judging<S::Charging>> {
+        let mut charged = Charged::default();
+        let mut peeks = charges.resolve(&policy);
+        peeks.iter_mut().for_each(|charge| charge.cost = 0);
+        match self.store.charge(&peeks, now_us, &mut charged) {
+            Answer::Ready(done) => {
+                drop(peeks);
+                let budgets: Budgets = charges.budgets().collect();
+                let judged = done.map(|()| Judgement::new(policy, &budgets, &charged, None, now_us));
+                Answer::Ready(judged.map(|judgement| judgement.deferred(row, wait_us)))
+            }
+            Answer::Pending(charging) => {
+                drop(peeks);
+                let (parts, deferred) = (Some((policy, Box::new(charges.clone()))), Some((row, wait_us)));
+                Answer::Pending(Judging { charging, parts, deferred, holds: Arc::clone(&self.holds), now_us })
+            }
+        }
+    }
+
+    /// The row of a request for whose budget others wait already, so that it can't go before them, and how long its limit
+    /// lets a request wait.
+    pub fn busy(&self, policy: &Policy, charges: &Charges) -> Option<(usize, u64)> {
+        if self.lines.are_empty() {
+            return None;
+        }
+        let resolved = charges.resolve(policy);
+        let mut rows = charges.budgets().zip(&resolved).enumerate();
+        rows.find_map(|(row, (budget, charge))| {
+            let wait_us = policy.wait_us(budget)?;
+            (!charge.budget.shadow && self.lines.is_busy(charge)).then_some((row, wait_us))
+        })
+    }
+
+    /// A place in line for the charge at `row`, which has room in `wait_us` if nobody is before it.
+    ///
+    /// # Errors
+    /// How long it would have to wait, in microseconds: beyond `deadline_us`, or in a line that is too long already.
+    pub fn join(
+        &self,
+        policy: &Policy,
+        charges: &Charges,
+        (row, wait_us): (usize, u64),
+        now_us: u64,
+        deadline_us: u64,
+    ) -> Result<Place, u64> {
+        self.lines.join(&charges.resolve(policy)[row], now_us, wait_us, deadline_us)
     }
 
     /// Settles what the answer decides of what an admitted request holds: units that are not due are given back. What
     /// the judgement says is left follows. Nothing is settled twice.
     pub fn hear(&self, judgement: &mut Judgement, reply: Reply<'_>, now_us: u64) -> Unpriced {
         let mut unpriced = Unpriced::new();
-        let Judgement { rows, receipt: Some(receipt), .. } = judgement else { return unpriced };
-        receipt.hear(&self.store, reply, now_us, |settled| {
+        let Some((receipt, rows)) = judgement.open() else { return unpriced };
+        receipt.hear(&self.store, &self.lines, reply, now_us, |settled| {
             if let Some(left) = settled.left {
                 rows[settled.row].1 = left;
             }
@@ -151,6 +216,8 @@ type Budgets = ArrayVec<u16, MAX_CHARGES>;
 pub struct Judging<F> {
     charging: F,
     parts: Option<(Arc<Policy>, Box<Charges>)>,
+    /// What is only looked at, because others came before: for which row, and how long at least.
+    deferred: Option<(usize, u64)>,
     holds: Arc<Holds>,
     now_us: u64,
 }
@@ -164,116 +231,11 @@ impl<F: Future<Output = Result<Charged, StoreError>> + Unpin> Future for Judging
         let (policy, charges) = self.parts.take().expect("a future is not polled after its end");
         Poll::Ready(charged.map(|charged| {
             let budgets: Budgets = charges.budgets().collect();
+            if let Some((row, wait_us)) = self.deferred {
+                return Judgement::new(policy, &budgets, &charged, None, now_us).deferred(row, wait_us);
+            }
             let receipt = Receipt::new(&policy, &budgets, &charges.resolve(&policy), &charged, &self.holds);
             Judgement::new(policy, &budgets, &charged, receipt, now_us)
         }))
-    }
-}
-
-/// The answer to one request, with the policy that gave it.
-#[derive(Debug)]
-pub struct Judgement {
-    policy: Arc<Policy>,
-    rows: ArrayVec<(u16, Decision), MAX_CHARGES>,
-    receipt: Option<Box<Receipt>>,
-    allowed: bool,
-    order: u64,
-    now_us: u64,
-}
-
-impl Judgement {
-    fn new(
-        policy: Arc<Policy>,
-        budgets: &Budgets,
-        charged: &Charged,
-        receipt: Option<Box<Receipt>>,
-        now_us: u64,
-    ) -> Self {
-        let decisions = charged.answers.iter().map(|answered| answered.decision);
-        let rows = budgets.iter().copied().zip(decisions).collect();
-        Self { policy, rows, receipt, allowed: charged.allowed, order: charged.order, now_us }
-    }
-
-    /// Whether the request passes.
-    pub fn allowed(&self) -> bool {
-        self.allowed
-    }
-
-    /// The rows that refuse it, each by its place, with its budget.
-    fn refusing(&self) -> impl Iterator<Item = (usize, u16, Decision)> {
-        let enforced = |budget: u16| !self.policy.budgets[usize::from(budget)].shadow;
-        let rows = self.rows.iter().enumerate().map(|(row, (budget, decision))| (row, *budget, *decision));
-        rows.filter(move |(_, budget, decision)| !decision.allowed() && enforced(*budget))
-    }
-
-    /// Whether it is refused, and by nothing but limits to which the answers of others may give units back soon.
-    pub(crate) fn awaits_others(&self) -> bool {
-        let soon = |(_, budget, decision): (usize, u16, Decision)| {
-            decision.retry_us().is_some() && self.policy.answers_soon(budget)
-        };
-        !self.allowed && self.policy.awaits_answers() && self.refusing().all(soon)
-    }
-
-    /// Whether the request holds units until its answer is known.
-    pub fn is_open(&self) -> bool {
-        self.receipt.as_ref().is_some_and(|receipt| receipt.is_open())
-    }
-
-    /// Whether it holds units of this budget until then.
-    pub fn holds(&self, budget: u16) -> bool {
-        self.receipt.as_ref().is_some_and(|receipt| receipt.holds(budget))
-    }
-
-    /// What budgets were charged whose price the answer says, as far as it has.
-    pub fn charged(&self) -> &[(u16, u32)] {
-        self.receipt.as_ref().map_or(&[], |receipt| receipt.charged())
-    }
-
-    /// The policy that gave it.
-    pub fn policy(&self) -> &Arc<Policy> {
-        &self.policy
-    }
-
-    /// The places of the budgets in the policy and what each decided, in the order of the file.
-    pub fn rows(&self) -> &[(u16, Decision)] {
-        &self.rows
-    }
-
-    /// The place of this request among all that the store judged, where it keeps count; else 0.
-    pub fn order(&self) -> u64 {
-        self.order
-    }
-
-    /// When the request was judged, in Unix microseconds.
-    pub fn now_us(&self) -> u64 {
-        self.now_us
-    }
-
-    /// The entries of the verdict, which borrow names and quotas: `Verdict::new(&judgement.entries())`.
-    pub fn entries(&self) -> ArrayVec<Entry<'_>, MAX_CHARGES> {
-        let entry = |(budget, decision): &(u16, Decision)| {
-            let budget = &self.policy.budgets[usize::from(*budget)];
-            Entry {
-                name: &budget.name,
-                quota: &budget.quota,
-                decision: *decision,
-                enforced: !budget.shadow,
-                policy_item: &budget.policy_item,
-            }
-        };
-        self.rows.iter().map(entry).collect()
-    }
-
-    /// Looks at the verdict.
-    pub fn with_verdict<R>(&self, look: impl FnOnce(Verdict<'_>) -> R) -> R {
-        look(Verdict::new(&self.entries()))
-    }
-
-    /// The place of the budget that refused with the longest wait; `None` when the request passes.
-    pub fn refused_by(&self) -> Option<u16> {
-        let entries = self.entries();
-        let refused = Verdict::new(&entries).refused_by()?;
-        let at = entries.iter().position(|entry| std::ptr::eq(entry, refused))?;
-        Some(self.rows[at].0)
     }
 }

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use tope_core::Decision;
 
 use super::holds::{Hold, Holds};
+use super::line::Lines;
 use crate::charge::Charge;
 use crate::facts::{Price, Reply};
 use crate::policy::{Due, Policy};
@@ -92,7 +93,14 @@ impl Receipt {
     }
 
     /// Settles in `store` what `reply` decides, and says what became of each row that is decided.
-    pub(super) fn hear(&mut self, store: &impl Store, reply: Reply<'_>, now_us: u64, mut said: impl FnMut(Settled)) {
+    pub(super) fn hear(
+        &mut self,
+        store: &impl Store,
+        lines: &Lines,
+        reply: Reply<'_>,
+        now_us: u64,
+        mut said: impl FnMut(Settled),
+    ) {
         let (policy, charged) = (&self.policy, &mut self.charged);
         self.held.retain(|held| {
             let Some(due) = policy.due(held.budget, &mut held.counts, reply) else { return true };
@@ -104,6 +112,9 @@ impl Receipt {
             };
             let delta = i64::from(units) - i64::from(held.units);
             let left = if delta == 0 { None } else { held.settle(store, policy, now_us, delta) };
+            if delta < 0 && policy.wait_us(held.budget).is_some() {
+                lines.call(&held.charge(policy));
+            }
             if policy.is_priced(held.budget) {
                 charged.push((held.budget, units));
             }
@@ -117,10 +128,14 @@ impl Receipt {
 }
 
 impl Held {
-    fn settle(&self, store: &impl Store, policy: &Policy, now_us: u64, delta: i64) -> Option<Decision> {
+    /// The charge that it was taken for.
+    fn charge<'a>(&'a self, policy: &'a Policy) -> Charge<'a> {
         let (key, group) = self.bytes.split_at(self.key);
-        let charge = Charge { budget: &policy.budgets[usize::from(self.budget)], key, group, cost: self.units };
-        match store.settle(&charge, self.taken, now_us, delta) {
+        Charge { budget: &policy.budgets[usize::from(self.budget)], key, group, cost: self.units }
+    }
+
+    fn settle(&self, store: &impl Store, policy: &Policy, now_us: u64, delta: i64) -> Option<Decision> {
+        match store.settle(&self.charge(policy), self.taken, now_us, delta) {
             // A store that fails to give back costs its owner units, and never adds any.
             Answer::Ready(settled) => settled.ok().flatten(),
             Answer::Pending(_) => None,

@@ -49,6 +49,8 @@ pub struct Limit {
     pub(super) count: Option<Count>,
     /// Where the answer says what is charged; `None`: what was taken at first is.
     pub(super) pricing: Option<Pricing>,
+    /// How long a request may wait before it is refused.
+    pub(super) wait_us: Option<u64>,
     pub(super) mode: Mode,
     pub(super) reject: Option<u16>,
     pub(super) caller_chosen: bool,
@@ -112,6 +114,11 @@ impl Limit {
     /// What is held until the answer says it, in the words of the file; empty when nothing is said of it.
     pub fn reserve_text(&self) -> &str {
         &self.text.reserve
+    }
+
+    /// How long a request may wait in line before it is refused, in microseconds.
+    pub const fn wait_us(&self) -> Option<u64> {
+        self.wait_us
     }
 
     /// Whether it is enforced.

@@ -128,6 +128,8 @@ pub struct Policy {
     limits: Vec<Limit>,
     /// Some limit waits for the answer.
     awaits: bool,
+    /// Some limit lets requests wait.
+    waits: bool,
     /// Some limit holds what the body of a request says.
     asks_bodies: bool,
     /// Where the bodies of answers say prices.
@@ -164,6 +166,7 @@ impl Policy {
             file: File::default(),
             limits: Vec::new(),
             awaits: false,
+            waits: false,
             asks_bodies: false,
             body_fields: Vec::new(),
             hidden: Vec::new(),
@@ -263,6 +266,16 @@ impl Policy {
     pub(crate) fn answers_soon(&self, budget: u16) -> bool {
         let limit = self.limit_of(budget);
         limit.pricing.is_none() && limit.count.as_ref().is_some_and(Count::is_in_the_head)
+    }
+
+    /// Whether some limit lets requests wait in line.
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// How long a request may wait for this budget's limit, in microseconds.
+    pub(crate) fn wait_us(&self, budget: u16) -> Option<u64> {
+        self.limit_of(budget).wait_us
     }
 
     /// Whether the answer says what a budget's limit charges.

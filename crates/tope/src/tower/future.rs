@@ -1,25 +1,20 @@
-//! What follows a request: the inner answer with our fields, or the refusal; and the record, after either.
+//! The answer to one request, when it comes: a refusal, or the inner service's.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response};
 use pin_project_lite::pin_project;
-use smallvec::SmallVec;
 
+use super::after::After;
 use super::answer;
-use super::body::{Body, InFlight, Watch};
-use super::layer::Shared;
-use crate::clock::Moment;
-use crate::facts::{Price, Reply};
-use crate::http::body::Reader;
-use crate::limiter::{Judgement, Judging, Ticket};
-use crate::observe::{CLIENT_LEFT, Details, Observe, Record};
-use crate::policy::{Charges, Policy};
-use crate::store::{Answer, Store, StoreError};
+use super::body::Body;
+use super::pending::Pending;
+use crate::facts::Reply;
+use crate::observe::Observe;
+use crate::store::Store;
 
 pin_project! {
     /// The answer to one request, when it comes.
@@ -45,255 +40,6 @@ pin_project! {
         Refused { answer: Option<Response<Bytes>> },
         Passed { #[pin] inner: T::Future },
         Pending { pending: Pending<T, S, B> },
-    }
-}
-
-/// A request that waits for the store, or for others to be decided.
-pub(super) struct Pending<T, S: Store, B> {
-    pub(super) turn: Turn<S>,
-    /// Where it may have to wait for others.
-    pub(super) charges: Option<Box<Charges>>,
-    pub(super) ticket: Option<Ticket>,
-    pub(super) request: Option<Request<B>>,
-    pub(super) inner: T,
-    pub(super) policy: Arc<Policy>,
-}
-
-/// What it waits for.
-pub(super) enum Turn<S: Store> {
-    Judging(Judging<S::Charging>),
-    /// Its ticket: others hold the units that it wants.
-    Waiting,
-}
-
-impl<T, S: Store, B> Pending<T, S, B> {
-    /// The judgement that stands.
-    fn poll<O: Observe>(
-        &mut self,
-        after: &mut After<S, O>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Judgement, StoreError>> {
-        let shared = Arc::clone(&after.shared);
-        loop {
-            let judged = match (&mut self.turn, &mut self.ticket, &self.charges) {
-                (Turn::Judging(judging), ..) => ready!(Pin::new(judging).poll(cx)),
-                (Turn::Waiting, Some(ticket), Some(charges)) => {
-                    ready!(Pin::new(ticket).poll(cx));
-                    let (policy, now_us) = (Arc::clone(&self.policy), shared.clock.now_us());
-                    match shared.limiter.judge_charges(policy, charges, now_us) {
-                        Answer::Ready(judged) => judged,
-                        Answer::Pending(judging) => {
-                            self.turn = Turn::Judging(judging);
-                            continue;
-                        }
-                    }
-                }
-                (Turn::Waiting, ..) => unreachable!("who waits has a ticket and charges"),
-            };
-            let next = match (&judged, &self.charges) {
-                (Ok(judgement), Some(charges)) => shared.limiter.queue(judgement, charges, self.ticket.as_ref()),
-                _ => None,
-            };
-            // Who is refused for good lets the next one in.
-            if let Some(ticket) = &mut self.ticket
-                && (next.is_some() || judged.as_ref().is_ok_and(Judgement::allowed))
-            {
-                ticket.take();
-            }
-            if next.is_none() {
-                return Poll::Ready(judged);
-            }
-            (self.ticket, self.turn) = (next, Turn::Waiting);
-            // If its client leaves now, it was refused.
-            after.judgement = judged.ok();
-        }
-    }
-}
-
-/// What is known when the answer is there.
-pub(super) struct After<S: Store, O: Observe> {
-    shared: Arc<Shared<S, O>>,
-    moment: Moment,
-    judged_ns: u64,
-    judgement: Option<Judgement>,
-    details: Option<Box<Details>>,
-    /// Where the request asks for a switch of protocols.
-    in_flight: Option<InFlight>,
-    recorded: bool,
-}
-
-/// An extension by which the inner service says that an answer is its own, because whoever should have given one did
-/// not: no limit takes it for what it waits for.
-#[derive(Clone, Copy, Debug)]
-pub struct Unanswered;
-
-impl<S: Store, O: Observe> Drop for After<S, O> {
-    fn drop(&mut self) {
-        self.hear(Reply::Left);
-        if !self.recorded && self.judgement.is_some() {
-            self.record(CLIENT_LEFT, self.moment.elapsed_ns());
-        }
-    }
-}
-
-impl<S: Store, O: Observe> After<S, O> {
-    pub(super) fn new(
-        shared: Arc<Shared<S, O>>,
-        moment: Moment,
-        judgement: Option<Judgement>,
-        details: Option<Box<Details>>,
-    ) -> Self {
-        let judged_ns = moment.elapsed_ns();
-        Self { shared, moment, judged_ns, judgement, details, in_flight: None, recorded: false }
-    }
-
-    /// A switched connection is in use until the last clone of this is dropped.
-    pub(super) fn until(mut self, in_flight: Option<InFlight>) -> Self {
-        self.in_flight = in_flight;
-        self
-    }
-
-    /// Settles what an answer decides of what the request holds.
-    fn hear(&mut self, reply: Reply<'_>) {
-        if let Some(judgement) = &mut self.judgement {
-            self.shared.settle(judgement, reply);
-        }
-    }
-
-    /// Makes the inner service's answer ours: our fields on it, what is for us alone off it, and whoever waits for its end.
-    fn answer<C>(&mut self, mut answer: Response<C>) -> Response<Body<C>> {
-        self.hear(match answer.extensions().get::<Unanswered>() {
-            Some(Unanswered) => Reply::Nothing,
-            None => Reply::Head { status: answer.status(), headers: answer.headers() },
-        });
-        let ending = self.judgement.take_if(|judgement| judgement.is_open()).map(|judgement| {
-            let readers = readers(&judgement, answer.headers());
-            Box::new(Ending { shared: Arc::clone(&self.shared), judgement, readers, late: None })
-        });
-        let judgement = ending.as_ref().map(|ending| &ending.judgement).or(self.judgement.as_ref());
-        if let Some(judgement) = judgement {
-            for name in judgement.policy().hidden() {
-                answer.headers_mut().remove(name);
-            }
-            answer::say(judgement, answer.headers_mut());
-        }
-        let (status, answered_ns) = (answer.status(), self.moment.elapsed_ns());
-        let Some(mut ending) = ending else {
-            self.record(status.as_u16(), answered_ns);
-            return answer.map(Body::inner);
-        };
-        self.recorded = true;
-        let late = Late {
-            moment: self.moment,
-            judged_ns: self.judged_ns,
-            answered_ns,
-            status: status.as_u16(),
-            details: self.details.take(),
-        };
-        if ending.readers.is_empty() {
-            late.record(&self.shared.observer, Some(&ending.judgement));
-        } else {
-            ending.late = Some(late);
-        }
-        let mut watch: Option<Box<dyn Watch>> = Some(ending);
-        if let (StatusCode::SWITCHING_PROTOCOLS, Some(in_flight)) = (status, &self.in_flight) {
-            in_flight.keep(watch.take());
-        }
-        answer.map(|body| Body::watched(body, watch))
-    }
-
-    /// A refusal is answered when it is judged; only an inner answer takes time of its own.
-    fn record(&mut self, status: u16, answered_ns: u64) {
-        self.recorded = true;
-        let (moment, judged_ns, details) = (self.moment, self.judged_ns, self.details.take());
-        let late = Late { moment, judged_ns, answered_ns, status, details };
-        late.record(&self.shared.observer, self.judgement.as_ref());
-    }
-}
-
-/// A record that is made.
-struct Late {
-    moment: Moment,
-    judged_ns: u64,
-    answered_ns: u64,
-    status: u16,
-    details: Option<Box<Details>>,
-}
-
-impl Late {
-    fn record(&self, observer: &impl Observe, judgement: Option<&Judgement>) {
-        let mut record = Record::new(self.moment.unix_us, self.status, judgement);
-        record.judged_ns = self.judged_ns;
-        record.answered_ns = self.answered_ns;
-        record.details = self.details.as_deref();
-        observer.observe(&record);
-    }
-}
-
-/// Fields of an answer's body that say prices, by their places in the policy.
-type Readers = SmallVec<[(u16, Reader); 1]>;
-
-/// Readers for what the limits of a judgement want of the body of an answer with this head.
-fn readers(judgement: &Judgement, headers: &HeaderMap) -> Readers {
-    let policy = judgement.policy();
-    let mut readers = Readers::new();
-    if policy.body_fields().is_empty() {
-        return readers;
-    }
-    for (budget, _) in judgement.rows() {
-        if let Some(field) = policy.body_field(*budget).filter(|_| judgement.holds(*budget))
-            && readers.iter().all(|(other, _)| *other != field)
-        {
-            readers.push((field, Reader::new(headers)));
-        }
-    }
-    readers
-}
-
-/// An answer under way, for whose end some of its limits wait.
-struct Ending<S: Store, O: Observe> {
-    shared: Arc<Shared<S, O>>,
-    judgement: Judgement,
-    readers: Readers,
-    /// The record, where it waits for what the body says.
-    late: Option<Late>,
-}
-
-impl<S: Store, O: Observe> Ending<S, O> {
-    fn end(&mut self, trailers: Option<&HeaderMap>) {
-        if self.judgement.is_open() {
-            let prices: SmallVec<[(u16, Price); 1]> =
-                self.readers.iter().map(|(field, reader)| (*field, reader.price())).collect();
-            self.shared.settle(&mut self.judgement, Reply::End { trailers, prices: &prices });
-        }
-    }
-}
-
-impl<S: Store, O: Observe> std::fmt::Debug for Ending<S, O> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ending").finish_non_exhaustive()
-    }
-}
-
-impl<S: Store, O: Observe> Watch for Ending<S, O> {
-    fn data(&mut self, data: &[u8]) {
-        let fields = self.judgement.policy().body_fields();
-        for (field, reader) in &mut self.readers {
-            reader.feed(&fields[usize::from(*field)], data);
-        }
-    }
-
-    fn trailers(&mut self, trailers: &HeaderMap) {
-        self.end(Some(trailers));
-    }
-}
-
-impl<S: Store, O: Observe> Drop for Ending<S, O> {
-    fn drop(&mut self) {
-        self.end(None);
-        if let Some(late) = &self.late {
-            late.record(&self.shared.observer, Some(&self.judgement));
-        }
     }
 }
 
@@ -340,7 +86,10 @@ where
                 }
                 StepProjection::Pending { pending } => {
                     let judged = ready!(pending.poll(this.after, cx));
-                    this.after.judged_ns = this.after.moment.elapsed_ns();
+                    // Whoever waited was judged before.
+                    if !pending.waited {
+                        this.after.judged_ns = this.after.moment.elapsed_ns();
+                    }
                     let request = pending.request.take().expect("a request is judged once");
                     match judged {
                         Ok(judgement) if judgement.allowed() => {

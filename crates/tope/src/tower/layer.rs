@@ -1,7 +1,10 @@
 //! What is shared by all services that a layer wraps.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::read_ahead::ReadAhead;
 use super::service::Limited;
@@ -26,6 +29,31 @@ pub(super) struct Shared<S, O> {
     pub(super) limiter: Arc<Limiter<S>>,
     pub(super) clock: Arc<Clock>,
     pub(super) observer: O,
+    pub(super) timer: Option<Timer>,
+}
+
+/// What a timer gives: ready when the time has passed.
+pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Makes a request wait: `|time| Box::pin(tokio::time::sleep(time))`.
+#[derive(Clone)]
+pub struct Timer(Arc<dyn Fn(Duration) -> Sleep + Send + Sync>);
+
+impl Timer {
+    /// A timer of some runtime.
+    pub fn new(sleep: impl Fn(Duration) -> Sleep + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sleep))
+    }
+
+    pub(super) fn sleep_us(&self, us: u64) -> Sleep {
+        (self.0)(Duration::from_micros(us))
+    }
+}
+
+impl fmt::Debug for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Timer")
+    }
 }
 
 impl<S: Store, O: Observe> Shared<S, O> {
@@ -50,7 +78,13 @@ impl<S> Layer<S> {
 impl<S, O: Observe> Layer<S, O> {
     /// A layer with an observer and a shared clock.
     pub fn observed(limiter: Arc<Limiter<S>>, clock: Arc<Clock>, observer: O) -> Self {
-        Self { shared: Arc::new(Shared { limiter, clock, observer }) }
+        Self { shared: Arc::new(Shared { limiter, clock, observer, timer: None }) }
+    }
+
+    /// The same with a timer, which limits with `wait` need: without one nobody waits, and whoever would is refused at
+    /// once.
+    pub fn timed(limiter: Arc<Limiter<S>>, clock: Arc<Clock>, observer: O, timer: Timer) -> Self {
+        Self { shared: Arc::new(Shared { limiter, clock, observer, timer: Some(timer) }) }
     }
 
     /// Wraps the service of one connection, whose peer is known.

@@ -4,7 +4,10 @@
 //! |---|---|
 //! | [`layer`](Layer) | what is shared by all services that it wraps |
 //! | [`service`](Limited) | one request: read it once, judge it, answer or pass it on |
-//! | [`future`](Answering) | what follows: the inner answer with our fields, or the refusal |
+//! | [`future`](Answering) | its answer, when it comes |
+//! | `pending` | what it waits for before it is let in or refused |
+//! | `after` | what follows: the inner answer with our fields, what it settles, and the record |
+//! | `answer` | a refusal in HTTP or gRPC |
 //! | [`body`](Body) | the body of either, and whoever waits for its end |
 //! | [`read_ahead`](ReadAhead) | the beginning of a request's body, where a limit holds what it asks for |
 //!
@@ -29,15 +32,18 @@
 //! # }
 //! ```
 
+mod after;
 mod answer;
 mod body;
 mod future;
 mod layer;
+mod pending;
 mod read_ahead;
 mod service;
 
+pub use after::Unanswered;
 pub use body::{Body, InFlight};
-pub use future::{Answering, Unanswered};
-pub use layer::{Layer, Peer};
+pub use future::Answering;
+pub use layer::{Layer, Peer, Sleep, Timer};
 pub use read_ahead::{BodyHead, Frames, MOST_AHEAD, Peeked, ReadAhead, ReadingAhead, Unread, with_ahead};
 pub use service::{Caller, Limited};

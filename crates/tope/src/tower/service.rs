@@ -8,18 +8,21 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, UPGRADE};
 use http::{HeaderValue, Request, Response};
 
+use super::after::After;
 use super::answer;
 use super::body::{Body, InFlight};
-use super::future::{After, Answering, Pending, Turn};
+use super::future::Answering;
 use super::layer::{Peer, Shared};
+use super::pending::{Pending, Turn, turn};
 use super::read_ahead::BodyHead;
 use crate::facts::{Client, Facts};
 use crate::http::body::is_json_body;
 use crate::http::path::{BadPath, Path, host, normalise, target};
 use crate::http::{client_addr, cors};
+use crate::limiter::{Judgement, Judging, Place};
 use crate::observe::{Details, Observe};
-use crate::policy::Policy;
-use crate::store::{Answer, Store};
+use crate::policy::{Charges, Policy};
+use crate::store::{Answer, Store, StoreError};
 
 /// A service behind a limiter.
 #[derive(Debug)]
@@ -110,11 +113,9 @@ where
             }
         };
         let facts = read.facts(&request);
-        let answer = shared.limiter.judge(Arc::clone(&policy), &facts, moment.unix_us);
         let details = shared.observer.wants_details().then(|| Box::new(read.details(&request)));
-
-        let (turn, charges, ticket, judgement) = match answer {
-            Answer::Ready(Ok(judgement)) if judgement.allowed() => {
+        let (turn, charges, place) = match shared.arrive(&policy, &facts, moment.unix_us) {
+            Arrival::Judged(Answer::Ready(Ok(judgement))) if judgement.allowed() => {
                 let caller = read.caller(&policy, peer_text);
                 let in_flight = pass_on(&mut request, caller, &policy);
                 be_readable(&mut request, &policy, judgement.rows().iter().map(|(budget, _)| *budget));
@@ -122,32 +123,70 @@ where
                 let after = After::new(shared, moment, Some(judgement), details).until(in_flight);
                 return Answering::passed(self.inner.call(request), after);
             }
-            Answer::Ready(Ok(judgement)) => {
-                let charges = judgement.awaits_others().then(|| Box::new(policy.charges(&facts)));
-                let ticket = charges.as_ref().and_then(|charges| shared.limiter.queue(&judgement, charges, None));
-                if ticket.is_none() {
+            Arrival::Judged(Answer::Ready(Ok(judgement))) => {
+                let waits = judgement.awaits_others() || judgement.patience(moment.unix_us, moment.unix_us).is_some();
+                if !waits {
                     let answer = answer::refusal(&judgement, request.method(), request.headers());
                     return Answering::refused(answer, After::new(shared, moment, Some(judgement), details));
                 }
-                (Turn::Waiting, charges, ticket, Some(judgement))
+                let charges = Some(Box::new(policy.charges(&facts)));
+                (Turn::Judged(Some(Box::new(Ok(judgement)))), charges, None)
             }
-            Answer::Ready(Err(_)) => {
+            Arrival::Judged(Answer::Ready(Err(_))) => {
                 let answer = answer::store_down(&policy, request.method(), request.headers());
                 return Answering::refused(answer, After::new(shared, moment, None, details));
             }
-            Answer::Pending(judging) => {
-                let charges = policy.awaits_answers().then(|| Box::new(policy.charges(&facts)));
-                (Turn::Judging(judging), charges, None, None)
+            Arrival::Judged(Answer::Pending(judging)) => {
+                let waits = policy.awaits_answers() || policy.waits();
+                let charges = waits.then(|| Box::new(policy.charges(&facts)));
+                (Turn::Judging(judging), charges, None)
             }
+            Arrival::InLine { charges, place, turn } => (turn, charges, place),
         };
         let caller = read.caller(&policy, peer_text);
         let in_flight = pass_on(&mut request, caller, &policy);
         be_readable(&mut request, &policy, charges.iter().flat_map(|charges| charges.budgets()));
-        let after = After::new(shared, moment, judgement, details).until(in_flight);
+        let after = After::new(shared, moment, None, details).until(in_flight);
         // The inner service that was found ready is the one to call; its clone waits in its place.
         let clone = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, clone);
-        Answering::pending(Pending { turn, charges, ticket, request: Some(request), inner, policy }, after)
+        Answering::pending(Pending::new(turn, charges, place, request, inner, policy), after)
+    }
+}
+
+/// What becomes of a request that has just arrived.
+#[expect(clippy::large_enum_variant, reason = "the large one is the usual one, and is taken apart at once")]
+enum Arrival<S: Store> {
+    Judged(Answer<Result<Judgement, StoreError>, Judging<S::Charging>>),
+    /// Others came before, and it has a place behind them, or none.
+    InLine {
+        charges: Option<Box<Charges>>,
+        place: Option<Place>,
+        turn: Turn<S>,
+    },
+}
+
+impl<S: Store, O> Shared<S, O> {
+    /// Judges a request, unless others wait for the same.
+    fn arrive(&self, policy: &Arc<Policy>, facts: &Facts<'_>, now_us: u64) -> Arrival<S> {
+        let Some(timer) = self.timer.as_ref().filter(|_| policy.waits()) else {
+            return Arrival::Judged(self.limiter.judge(Arc::clone(policy), facts, now_us));
+        };
+        let charges = policy.charges(facts);
+        let Some((row, wait_us)) = self.limiter.busy(policy, &charges) else {
+            return Arrival::Judged(self.limiter.judge_charges(Arc::clone(policy), &charges, now_us));
+        };
+        let until_us = now_us.saturating_add(wait_us);
+        match self.limiter.join(policy, &charges, (row, 0), now_us, until_us) {
+            Ok(place) => {
+                let turn = Turn::InLine { sleep: timer.sleep_us(wait_us), until_us };
+                Arrival::InLine { charges: Some(Box::new(charges)), place: Some(place), turn }
+            }
+            Err(wait_us) => {
+                let turn = turn(self.limiter.defer(Arc::clone(policy), &charges, (row, wait_us), now_us));
+                Arrival::InLine { charges: None, place: None, turn }
+            }
+        }
     }
 }
 

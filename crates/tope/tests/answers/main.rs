@@ -6,10 +6,12 @@
 //! | `counted` | which answers count |
 //! | `priced` | what an answer charges |
 //! | `in_flight` | places, from the admission to the end |
+//! | `in_line` | who waits for room |
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod counted;
 mod desk;
 mod in_flight;
+mod in_line;
 mod priced;

@@ -20,6 +20,8 @@ use tope_core::{Quota, Rate};
 
 /// How long a place of those at once is kept for a request whose end nobody learns of: 10 minutes.
 const HOLD_US: u64 = 600_000_000;
+/// The longest that a request may wait in line: a minute.
+const LONGEST_WAIT_US: u64 = 60_000_000;
 /// More limits are a mistake of a program that wrote them.
 const MOST: usize = 10_000;
 
@@ -107,6 +109,7 @@ fn limit(
         costs,
         count,
         pricing,
+        wait_us: wait(entry, findings),
         mode,
         reject,
         caller_chosen,
@@ -141,6 +144,15 @@ fn pricing(entry: &LimitEntry, costs: &mut Costs, fields: &mut Vec<Field>, findi
             None
         }
     }
+}
+
+/// How long a request may wait. Proxies and clients give up, and who waits has a connection.
+fn wait(entry: &LimitEntry, findings: &mut Findings) -> Option<u64> {
+    let wait = entry.wait.as_ref()?;
+    if !(1..=LONGEST_WAIT_US).contains(&wait.value.0) {
+        findings.blame(wait.place, "a request waits for 1us to 1min").hint("whoever would wait for longer comes again");
+    }
+    Some(wait.value.0)
 }
 
 /// What belongs to requests in flight, and what does not.

@@ -104,6 +104,7 @@ fn compile(mut file: File, keys: Option<&Keys>, findings: &mut Findings) -> Opti
         of_budget: limits::of_budget(&limits, budgets.len()),
         awaits: limits.iter().any(|limit| limit.count.is_some() || limit.pricing.is_some())
             || budgets.iter().any(Budget::in_flight),
+        waits: limits.iter().any(|limit| limit.wait_us.is_some()),
         asks_bodies: limits.iter().any(super::Limit::asks_body),
         body_fields,
         hidden: limits::hidden(&limits),

@@ -42,12 +42,14 @@ record! {
         reserve: At<Reserve> = "reserve",
         /// How long a place of `N at once` is kept for a request whose end nobody learns of; `10min` unless said.
         hold: At<Micros> = "hold",
+        /// How long a request may wait in line before it is refused: up to `1min`; at once unless said.
+        wait: At<Micros> = "wait",
         /// Whether it is enforced.
         mode: At<ModeWord> = "mode",
         /// How a refusal is told.
         reject: Reject = "reject",
     }
-    later ["ban", "wait", "store_down"]
+    later ["ban", "store_down"]
 }
 
 record! {
